@@ -1,0 +1,438 @@
+"""The rule API: what a rule is, how rules are found and selected, and how they are run on the facts of a trace.
+
+A rule is one function in a rule pack, marked with `@rule`, given the fact it subscribes to, yielding findings:
+
+    @rule("HDR004", "method-header-mismatch", "Mcp-Method differs from body method",
+          on="request", level="must", party="client", era="modern", severity="error",
+          spec="2026-07-28 basic/transports/streamable-http#server-validation", sep="2243")
+    def method_header_mismatch(message: Message) -> Iterator[Finding]:
+        '''What the rule demands and why it matters. ...'''
+        if ...:
+            yield Finding("Mcp-Method says tools/call, the body says tools/list", [evidence(...)])
+
+Packs are found by the entry point group `mcp_wiretap.rules`: each entry point names a package; every module in it is imported
+and its rules collected. A fault in a rule is contained: it is counted on the exchange and the other rules go on.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any, Literal
+
+from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Unchecked
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.tools import ToolDefinition
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.secret import SECRET_HEADERS, mask, one_line
+
+__all__ = [
+    "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Unchecked", "evidence", "find_rules", "load_module",
+    "rule", "rules_of",
+]  # fmt: skip
+
+type On = Literal[
+    "request",  # Message: a JSON-RPC request of the client
+    "notification",  # Message: a notification of the client
+    "reply",  # Message: a result or error that the client posted (legacy: it answers a request of the server)
+    "answer",  # Message: a result or error of the server that answers a request (`message.request`)
+    "push",  # Message: any other message of the server: its notifications and requests
+    "message",  # Message: each message of either side
+    "event",  # StreamItem: each SSE event
+    "post",  # Exchange: the HTTP request is complete, whatever is in it
+    "exchange",  # Exchange: it is over
+    "tool",  # ToolDefinition: each tool of a tools/list answer
+    "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`
+]
+type Era = Literal["modern", "legacy", "both"]
+type Level = Literal["must", "should", "may-note"]
+
+ALL_REVISIONS = frozenset(rev.KNOWN)
+
+
+@dataclass(slots=True, frozen=True)
+class Rule:
+    """A rule with its metadata. `severity` is the ceiling: a finding may be milder, never harsher."""
+
+    id: str
+    name: str
+    title: str
+    check: Callable[..., Iterator[Finding] | None]
+    on: tuple[On, ...]
+    level: Level
+    party: Literal["client", "server", "either"]
+    era: Era
+    severity: Severity
+    spec: str
+    sep: str | None = None
+    versions: frozenset[str] = ALL_REVISIONS
+    methods: frozenset[str] | None = None  # request methods it looks at; None: all
+    once: Literal["endpoint", "client"] | None = None  # report the first case per endpoint (or client and endpoint) only
+    structural: bool = False  # holds for requests of a version we do not know, too
+    malformed: bool = False  # holds at full severity for requests without a usable envelope, too
+    streamable: bool = False  # not on the 2024-11-05 HTTP+SSE transport, whatever version was negotiated there
+    always: bool = False  # decides by itself to which era it applies: no scoping by claim or evidence
+
+    @property
+    def family(self) -> str:
+        return self.id.rstrip("0123456789")
+
+    @property
+    def explanation(self) -> str:
+        """The docstring: what, why, how to fix, a right and a wrong example."""
+        return (self.check.__doc__ or "").strip()
+
+
+def rule(
+    id: str,
+    name: str,
+    title: str,
+    *,
+    on: On | tuple[On, ...],
+    level: Level,
+    party: Literal["client", "server", "either"],
+    era: Era,
+    severity: Severity,
+    spec: str,
+    sep: str | None = None,
+    versions: Iterable[str] = ALL_REVISIONS,
+    methods: Iterable[str] | None = None,
+    once: Literal["endpoint", "client"] | None = None,
+    structural: bool = False,
+    malformed: bool = False,
+    streamable: bool = False,
+    always: bool = False,
+) -> Callable[[Callable[..., Iterator[Finding] | None]], Callable[..., Iterator[Finding] | None]]:
+    """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
+
+    def mark(check: Callable[..., Iterator[Finding] | None]) -> Callable[..., Iterator[Finding] | None]:
+        check.__rule__ = Rule(  # type: ignore[attr-defined]
+            id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
+            frozenset(versions), frozenset(methods) if methods is not None else None, once, structural, malformed,
+            streamable, always,
+        )  # fmt: skip
+        return check
+
+    return mark
+
+
+def evidence(where: str, value: Any, expected: Any = None) -> Evidence:
+    """One place on the wire as evidence: made one line, cut at 200 characters, secrets masked by header name or member name.
+    None as `value` means that the thing is absent."""
+    return Evidence(where, _shown(where, value), None if expected is None else _shown(where, expected))
+
+
+_SECRET_MEMBERS = frozenset({"requestState", "access_token", "refresh_token", "code", "client_secret", "id_token", "code_verifier"})
+
+
+def _shown(where: str, value: Any) -> str:
+    if value is None:
+        return "(absent)"
+    text = value if isinstance(value, str) else _json(value)
+    tail = where.rpartition(":")[2]
+    if tail.lower() in SECRET_HEADERS or tail.rpartition("/")[2] in _SECRET_MEMBERS:
+        return text if text.startswith("(") else mask(text)
+    return one_line(text, 200)
+
+
+def _json(value: Any) -> str:
+    from mcp_wiretap.wire.jsonrpc import dumps
+
+    return dumps(value)
+
+
+def rules_of(module: ModuleType) -> list[Rule]:
+    """The rules defined in a module, in order of definition."""
+    found = [getattr(thing, "__rule__", None) for thing in vars(module).values()]
+    return [r for r in found if isinstance(r, Rule) and r.check.__module__ == module.__name__]
+
+
+def load_module(module: ModuleType) -> list[Rule]:
+    """The rules of a module and, where it is a package, of its submodules."""
+    rules = rules_of(module)
+    if hasattr(module, "__path__"):
+        for info in sorted(pkgutil.iter_modules(module.__path__), key=lambda i: i.name):
+            rules += rules_of(importlib.import_module(f"{module.__name__}.{info.name}"))
+    return rules
+
+
+def find_rules() -> list[Rule]:
+    """All rules of the installed packs (entry point group `mcp_wiretap.rules`), sorted by id. ValueError for an id used twice."""
+    rules: dict[str, Rule] = {}
+    for entry in entry_points(group="mcp_wiretap.rules"):
+        for found in load_module(entry.load()):
+            if found.id in rules:
+                raise ValueError(f"rule id {found.id} is defined twice (again in {found.check.__module__}, entry point {entry.name})")
+            rules[found.id] = found
+    return [rules[key] for key in sorted(rules)]
+
+
+def matches(found: Rule, words: Iterable[str]) -> bool:
+    """Whether a rule is meant by one of the words: an id (HDR006), a family (HDR), a name (name-header-mismatch) or a party
+    (client, server)."""
+    return any(w in (found.id, found.family, found.name, found.party) for w in words)
+
+
+@dataclass(slots=True, frozen=True)
+class Silence:
+    """The user's word that a rule is not to be reported for an endpoint ("" or "*": all). Counted, never silent."""
+
+    rule: str
+    endpoint: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Silenced:
+    silence: Silence
+    count: int = 0
+
+
+type _Cap = Severity | None
+
+
+@dataclass(slots=True)
+class RuleBook:
+    """The rules at work on one trace. It is the inspector's judge: call it with facts, it writes findings on exchanges."""
+
+    rules: list[Rule]
+    silences: list[Silence] = field(default_factory=list)
+    most: int = 200  # findings of one exchange
+    silenced: dict[Silence, int] = field(default_factory=dict)
+    suppressed: int = 0  # findings past `most`
+    _tables: dict[tuple[Any, ...], tuple[tuple[Rule, _Cap, str], ...]] = field(default_factory=dict)
+    _first: dict[tuple[str, str], str] = field(default_factory=dict)  # once-rules: (rule, key) -> flow
+    _quiet: dict[tuple[str, str], list[tuple[Silence, int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        rules: Iterable[Rule] | None = None,
+        *,
+        select: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        silences: Iterable[Silence] = (),
+    ) -> "RuleBook":
+        """The book of all installed rules (or of `rules`), narrowed by ids, families, names or parties."""
+        select, ignore = list(select), list(ignore)
+        chosen = [
+            r
+            for r in (find_rules() if rules is None else rules)
+            if (not select or matches(r, select)) and not matches(r, ignore)
+        ]
+        return cls(chosen, list(silences))
+
+    # The inspector's hooks. Each returns whether a finding was added.
+
+    def requested(self, exchange: Exchange) -> bool:
+        added = self._run("post", exchange, exchange, exchange.method)
+        for message in exchange.sent:
+            added |= self._sent(message)
+        return added
+
+    def said(self, message: Message) -> bool:
+        exchange, kind = message.exchange, message.rpc.kind
+        added = False
+        if message.request is not None and kind in ("result", "error"):
+            owner = message.request.exchange
+            added |= self._run("answer", message, owner if not owner.released else exchange, message.request.method)
+            definitions = exchange.facts.get("tools")
+            if definitions:
+                for definition in definitions:
+                    added |= self._run("tool", definition, exchange, "tools/list")
+        elif kind != "invalid":
+            added |= self._run("push", message, exchange, message.method)
+        return self._run("message", message, exchange, message.method) | added
+
+    def event(self, item: StreamItem) -> bool:
+        return self._run("event", item, item.exchange, item.exchange.method)
+
+    def ended(self, exchange: Exchange) -> bool:
+        return self._run("exchange", exchange, exchange, exchange.method)
+
+    def again(self, exchange: Exchange) -> bool:
+        """Judge all of an exchange anew."""
+        exchange.findings.clear()
+        if exchange.kind == "other":
+            return False
+        added = self.requested(exchange)
+        if exchange.stream is not None:
+            for item in exchange.stream.items:
+                for message in item.messages:
+                    added |= self.said(message)
+                added |= self.event(item)
+        else:
+            for message in exchange.received:
+                added |= self.said(message)
+        if exchange.late_answer is not None:
+            added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
+        if exchange.over:
+            added |= self.ended(exchange)
+        if exchange.facts.get("finished"):
+            added |= self._run("finish", exchange, exchange, exchange.method)
+        return added
+
+    def _sent(self, message: Message) -> bool:
+        exchange, kind = message.exchange, message.rpc.kind
+        added = False
+        if kind == "request":
+            added = self._run("request", message, exchange, message.method)
+        elif kind == "notification":
+            added = self._run("notification", message, exchange, message.method)
+        elif kind in ("result", "error"):
+            method = message.request.method if message.request is not None else None
+            added = self._run("reply", message, exchange, method)
+        return self._run("message", message, exchange, message.method) | added
+
+    def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None) -> bool:
+        before = len(exchange.findings)
+        for found, cap, note in self._table(on, exchange, method):
+            try:
+                for finding in found.check(fact) or ():
+                    self._add(found, cap, note, finding, exchange)
+            except Exception as error:  # a rule's fault is ours to report, never the traffic's to suffer
+                _fault(exchange, found, error)
+        return len(exchange.findings) > before
+
+    def _add(self, found: Rule, cap: _Cap, note: str, finding: Finding, exchange: Exchange) -> None:
+        severity = finding.severity or found.severity
+        if RANK[severity] > RANK[found.severity]:
+            severity = found.severity
+        if cap is not None and RANK[severity] > RANK[cap]:
+            severity = cap
+            finding.message = f"{note}{finding.message}"
+        finding.severity = severity
+        if finding.party is None:
+            finding.party = "server" if found.party == "server" else "client"
+        finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
+        if found.once is not None:
+            key = exchange.endpoint.url if found.once == "endpoint" else f"{exchange.endpoint.url} {exchange.client_info}"
+            if self._first.setdefault((found.id, key), exchange.flow) != exchange.flow:
+                return
+        if self.silences and self._is_silenced(finding, exchange):
+            return
+        if len(exchange.findings) >= self.most:
+            self.suppressed += 1
+            return
+        exchange.findings.append(finding)
+
+    def _is_silenced(self, finding: Finding, exchange: Exchange) -> bool:
+        for silence in self.silences:
+            family = finding.rule.rstrip("0123456789")
+            if silence.rule in (finding.rule, family, "*") and endpoint_matches(silence.endpoint, exchange.endpoint.url):
+                self.silenced[silence] = self.silenced.get(silence, 0) + 1
+                return True
+        return False
+
+    def _table(self, on: On, exchange: Exchange, method: str | None) -> tuple[tuple[Rule, _Cap, str], ...]:
+        """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
+        if exchange.kind == "other":
+            return ()
+        endpoint, claim = exchange.endpoint, exchange.claim
+        server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy else "unknown")
+        transport = "http+sse" if exchange.session is not None and exchange.session.transport == "http+sse" else ""
+        if not transport and exchange.stream is not None and exchange.stream.http_sse:
+            transport = "http+sse"
+        key = (on, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
+        table = self._tables.get(key)
+        if table is None:
+            chosen = []
+            for found in self.rules:
+                if on not in found.on or (found.methods is not None and method not in found.methods):
+                    continue
+                if transport and found.streamable:
+                    continue
+                scope = _scope(found, on, exchange, server)
+                if scope is not None:
+                    chosen.append((found, *scope))
+            table = tuple(chosen)
+            if len(self._tables) > 4_096:  # methods and revisions are the other side's choice
+                self._tables.clear()
+            self._tables[key] = table
+        return table
+
+
+def _fault(exchange: Exchange, found: Rule, error: Exception) -> None:
+    entry = (f"rule {found.id}", f"{type(error).__name__}: {error}")
+    if entry not in exchange.faults and len(exchange.faults) < 20:
+        exchange.faults.append(entry)
+
+
+_NO_CAP: tuple[_Cap, str] = (None, "")
+_IF_MODERN: tuple[_Cap, str] = ("info", "if modern: ")
+_UNKNOWN_VERSION: tuple[_Cap, str] = ("info", "version not known to this tool: ")
+_MALFORMED: tuple[_Cap, str] = ("info", "if modern: ")
+_UNKNOWN_REVISION: tuple[_Cap, str] = ("info", "revision not known: ")
+
+
+def _scope(found: Rule, on: On, exchange: Exchange, server: str) -> tuple[_Cap, str] | None:
+    """Whether the rule applies, and the cap on its severity (catalogue ERA023): client rules follow the request's own claim,
+    server rules follow the evidence that the server gave."""
+    if exchange.kind != "mcp":  # oauth and preflight: their rules are marked `always`
+        return _NO_CAP if found.always else None
+    if found.always:
+        return _NO_CAP
+    claim = exchange.claim
+    sender = found.party
+    if sender == "either":
+        sender = "client" if on in ("request", "notification", "reply", "post") else "server"
+        if on in ("message", "exchange", "finish"):
+            sender = "client" if not claim.modern else "server"
+    if claim.modern:
+        return _scope_of_modern(found, sender, exchange, server)
+    if claim.kind == "legacy-envelope":
+        return _NO_CAP if found.era == "both" else None
+    if found.era == "modern":
+        return None
+    if exchange.era == "legacy" or claim.kind == "legacy":
+        if exchange.revision is None or exchange.revision not in ALL_REVISIONS:
+            return _NO_CAP if found.versions == ALL_REVISIONS else _UNKNOWN_REVISION
+        return _NO_CAP if exchange.revision in found.versions else None
+    if found.era == "both":
+        return _NO_CAP if found.versions == ALL_REVISIONS or exchange.revision in found.versions else _UNKNOWN_REVISION
+    return None
+
+
+def _scope_of_modern(found: Rule, sender: str, exchange: Exchange, server: str) -> tuple[_Cap, str] | None:
+    if found.era == "legacy":
+        return None
+    if "2026-07-28" not in found.versions:
+        return None
+    kind = exchange.claim.kind
+    if found.era == "both" and sender == "server" and server != "modern":
+        # What holds in every revision holds whatever the server is; what does not needs evidence.
+        return _NO_CAP if found.versions == ALL_REVISIONS else _IF_MODERN
+    if sender == "server":
+        if server == "legacy":
+            return None
+        if server == "unknown":
+            return _IF_MODERN
+    if kind == "modern-unknown" and not found.structural:
+        return _UNKNOWN_VERSION
+    if kind == "modern-malformed" and sender == "client" and not found.malformed and found.era == "modern":
+        return _MALFORMED
+    return _NO_CAP
+
+
+def endpoint_matches(pattern: str, url: str) -> bool:
+    """Whether an endpoint URL is meant by `[SCHEME://]HOST[:PORT][/PATH]`, `*` allowed (mcp_era, silences). "" means all."""
+    import re
+    from urllib.parse import urlsplit
+
+    if pattern in ("", "*"):
+        return True
+    scheme, _, rest = pattern.rpartition("://")
+    host, slash, path = rest.partition("/")
+    parts = urlsplit(url)
+    if scheme and scheme.lower() != parts.scheme:
+        return False
+
+    def fits(want: str, have: str) -> bool:
+        return re.fullmatch(".*".join(map(re.escape, want.split("*"))), have, re.I | re.S) is not None
+
+    netloc = parts.netloc
+    has_port = re.search(r":[0-9*]+$", host) is not None
+    have = netloc if has_port else re.sub(r":[0-9]+$", "", netloc)
+    return fits(host, have) and (not slash or fits("/" + path, parts.path))

@@ -1,0 +1,68 @@
+"""What happens on the wire, as the trace is told of it. Every event carries its own time; nothing here reads a clock.
+
+The same four events describe live traffic and a recording; `Inspector.feed` takes them in time order.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mcp_wiretap.wire.headers import Fields
+
+type EndedBy = Literal["complete", "client", "server", "unknown"]
+
+
+@dataclass(slots=True, frozen=True)
+class RequestSeen:
+    """An HTTP request, complete. `body` is None when the recorder did not keep it, b"" when it was empty."""
+
+    flow: str
+    at: float  # the request's last byte
+    started: float  # the request's first byte
+    http_method: str
+    scheme: str
+    host: str
+    port: int
+    target: str  # path with query, as sent
+    fields: Fields
+    body: bytes | None
+    connection: str  # id of the client connection: a hint, never an identity
+    authority: str | None = None  # what the client called the host (Host or :authority)
+
+
+@dataclass(slots=True, frozen=True)
+class ResponseStarted:
+    """Status line and header fields of the response."""
+
+    flow: str
+    at: float
+    status: int
+    fields: Fields
+
+
+@dataclass(slots=True, frozen=True)
+class StreamData:
+    """Bytes of an event stream as they arrived. `decoded`: the content coding is undone already. `timed` is False where a
+    recording does not tell when they came (`at` is then the end of the response)."""
+
+    flow: str
+    at: float
+    data: bytes
+    decoded: bool = False
+    timed: bool = True
+
+
+@dataclass(slots=True, frozen=True)
+class ExchangeEnded:
+    """The exchange is over. `body` is the whole response body where it was buffered; None where it was fed as StreamData
+    (`streamed`) or was not kept by the recorder."""
+
+    flow: str
+    at: float
+    body: bytes | None
+    streamed: bool
+    ended_by: EndedBy
+    error: str | None = None
+    dropped: int = 0  # bytes past a limit that were not kept
+
+
+type Event = RequestSeen | ResponseStarted | StreamData | ExchangeEnded

@@ -1,0 +1,42 @@
+"""A rule broken by a named party, with evidence. The vocabulary is DESIGN.md's; `mcp_wiretap.rule` re-exports it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+type Party = Literal["client", "server"]
+type Severity = Literal["error", "warning", "info"]
+
+RANK: dict[str, int] = {"error": 3, "warning": 2, "info": 1}
+
+
+@dataclass(slots=True)
+class Evidence:
+    """One place on the wire. `where` is `request.header:Mcp-Name`, `request.body:/params/name`, `response.status`,
+    `response.event[3]:/params/...` (dispatched SSE events counted from 0). Values are masked and short already."""
+
+    where: str
+    value: str
+    expected: str | None = None
+
+
+@dataclass(slots=True)
+class Finding:
+    """A rule yields it with what it knows: a message, evidence, and severity or party where the check text lowers or
+    decides them. The judge fills in the rest (rule, severity, party, flow, spec)."""
+
+    message: str
+    evidence: list[Evidence] = field(default_factory=list)
+    severity: Severity | None = None
+    party: Party | None = None
+    related: tuple[str, ...] = ()
+    rule: str = ""
+    flow: str = ""
+    spec: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Unchecked:
+    """Something that could not be judged, and why: silence is not a pass."""
+
+    what: str
+    why: str

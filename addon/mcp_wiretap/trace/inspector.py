@@ -1,0 +1,599 @@
+"""The one door into a trace: `Inspector.feed(event)`, for live use, for `audit` and for tests alike.
+
+An event goes to the exchange it belongs to, then to the trackers, then to the rules. `feed` returns the exchanges whose
+annotation changed. Nothing here reads a clock, a socket or a file; events come in time order and bring their times.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from mcp_wiretap.trace import era, mirror, outcome
+from mcp_wiretap.trace.authorization import Authorization
+from mcp_wiretap.trace.conversations import Conversations
+from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.finding import Unchecked
+from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, Stream, StreamItem
+from mcp_wiretap.trace.mrtr import Rounds
+from mcp_wiretap.trace.negotiation import Negotiations
+from mcp_wiretap.trace.sessions import Session, Sessions
+from mcp_wiretap.trace.tools import Tools
+from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.coding import Decoder, decode_body
+from mcp_wiretap.wire.headers import Fields
+from mcp_wiretap.wire.sse import SseParser
+
+TRACKERS: tuple[type[Tracker], ...] = (Negotiations, Tools, Rounds, Authorization)
+
+
+class Judge(Protocol):
+    """What the inspector asks of the rules; `mcp_wiretap.rule.RuleBook` is it."""
+
+    def requested(self, exchange: Exchange) -> bool: ...
+    def said(self, message: Message) -> bool: ...
+    def event(self, item: StreamItem) -> bool: ...
+    def ended(self, exchange: Exchange) -> bool: ...
+    def again(self, exchange: Exchange) -> bool: ...
+
+
+class NoRules:
+    """A judge without rules: the trace alone."""
+
+    def requested(self, exchange: Exchange) -> bool:
+        return False
+
+    def said(self, message: Message) -> bool:
+        return False
+
+    def event(self, item: StreamItem) -> bool:
+        return False
+
+    def ended(self, exchange: Exchange) -> bool:
+        return False
+
+    def again(self, exchange: Exchange) -> bool:
+        return False
+
+
+@dataclass(slots=True)
+class _Open:
+    """An event stream that is being read."""
+
+    decoder: Decoder | None
+    parser: SseParser
+    kept: int = 0
+
+
+class Inspector:
+    """Follows a trace. Not thread-safe; one trace, one Inspector.
+
+    `expect(url)` gives the era that the user expects of an endpoint (mcp_era). `retire(exchange)` is called with each exchange
+    that leaves the memory: nothing about it will change any more.
+    """
+
+    def __init__(
+        self,
+        judge: Judge | None = None,
+        limits: Limits | None = None,
+        expect: Callable[[str], str | None] | None = None,
+        retire: Callable[[Exchange], None] | None = None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.judge: Judge = judge or NoRules()
+        self.sessions = Sessions(self.limits.state)
+        self.conversations = Conversations(self.limits.state)
+        self.endpoints: OrderedDict[str, Endpoint] = OrderedDict()
+        self.exchanges: OrderedDict[str, Exchange] = OrderedDict()
+        self.dropped: dict[str, int] = {}
+        self.fed = 0
+        self._expect = expect
+        self._retire = retire
+        self._streams: dict[str, _Open] = {}
+        self._waiting: dict[str, list[Exchange]] = {}  # URL -> exchanges of kind other, until the URL is proven MCP
+        self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges judged before the server's era was known
+        self._changed: dict[str, Exchange] = {}
+        self.trackers = [tracker(self) for tracker in TRACKERS]
+        self._on_requested = [t.requested for t in self.trackers if type(t).requested is not Tracker.requested]
+        self._on_said = [t.said for t in self.trackers if type(t).said is not Tracker.said]
+        self._on_event = [t.event for t in self.trackers if type(t).event is not Tracker.event]
+        self._on_ended = [t.ended for t in self.trackers if type(t).ended is not Tracker.ended]
+
+    def tracker[T: Tracker](self, kind: type[T]) -> T:
+        """The tracker of that class."""
+        return next(t for t in self.trackers if isinstance(t, kind))
+
+    def feed(self, event: Event) -> list[Exchange]:
+        """Take the next event. Returns the exchanges whose verdict or summary changed, the event's own first."""
+        self.fed += 1
+        match event:
+            case RequestSeen():
+                self._request(event)
+            case StreamData():
+                self._stream_data(event)
+            case ResponseStarted():
+                self._response(event)
+            case ExchangeEnded():
+                self._ended(event)
+        changed = list(self._changed.values())
+        self._changed.clear()
+        return changed
+
+    def finish(self) -> list[Exchange]:
+        """The trace is over (end of a recording). Returns the exchanges whose verdict changed by that."""
+        for tracker in self.trackers:
+            for exchange in tracker.finished() or ():
+                self.rejudge(exchange)
+        changed = list(self._changed.values())
+        self._changed.clear()
+        if self._retire is not None:
+            for exchange in list(self.exchanges.values()):
+                self._retire(exchange)
+        return changed
+
+    def count_dropped(self, what: str, number: int = 1) -> None:
+        """Something went past a limit."""
+        self.dropped[what] = self.dropped.get(what, 0) + number
+
+    def touched(self, exchange: Exchange) -> None:
+        """What is shown of this exchange has changed."""
+        self._changed[exchange.flow] = exchange
+
+    def rejudge(self, exchange: Exchange) -> None:
+        """Judge an earlier exchange anew, by what is known now."""
+        if not exchange.released:
+            era.settle(exchange)
+            self.judge.again(exchange)
+        outcome.settle(exchange)
+        self.conversations.refresh(exchange)
+        self.touched(exchange)
+
+    # The request
+
+    def _request(self, event: RequestSeen) -> None:
+        if event.flow in self.exchanges:
+            return  # hooks may come twice
+        path, _, query = event.target.partition("?")
+        url = f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
+        fields = event.fields
+        exchange = Exchange(
+            event.flow, self.fed, "other", self._endpoint(url), event.http_method, url, query, event.authority,
+            event.connection, event.started, event.at, fields,
+        )  # fmt: skip
+        exchange.auth = _auth(fields)
+        exchange.reading = self._read(exchange, event.body, fields, "request body")
+        if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
+            exchange.sent = [
+                Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages
+            ]
+        exchange.kind = self._kind(exchange)
+        self._remember(exchange)
+        self.touched(exchange)
+        if exchange.kind == "mcp":
+            self._open_mcp(exchange)
+        elif exchange.kind == "other":
+            self._wait(exchange)
+        self._tell(self._on_requested, exchange)
+        if exchange.kind != "other":
+            for message in exchange.sent:
+                self._tell(self._on_said, message)
+            if exchange.kind == "mcp":
+                mirror.check(exchange)
+            era.settle(exchange)
+            outcome.settle(exchange)
+            self.judge.requested(exchange)
+
+    def _open_mcp(self, exchange: Exchange) -> None:
+        """Session, claim and pairing of a request that is known to be MCP."""
+        endpoint = exchange.endpoint
+        session = self.sessions.find(exchange)
+        if session is not None and session.transport == "http+sse":
+            endpoint = exchange.endpoint = session.endpoint
+        live = session if session is not None and session.live else None
+        exchange.claim = era.claim(exchange, live)
+        if session is None and not exchange.claim.modern:
+            session = self.sessions.adopt(exchange)
+            if session is not None and exchange.claim.kind == "legacy-transport":
+                exchange.claim = era.claim(exchange, session)
+        exchange.session = session
+        if exchange.claim.revision and exchange.claim.kind in ("modern", "legacy", "modern-unknown"):
+            endpoint.revisions.setdefault(exchange.claim.revision)
+        request = exchange.request
+        if request is not None:
+            exchange.method = request.method
+            exchange.name = _name(request)
+            exchange.jsonrpc_id = request.rpc.id if request.rpc.has_id else None
+        elif exchange.sent and exchange.sent[0].rpc.kind == "notification":
+            exchange.method = exchange.sent[0].method
+        exchange.client_info = _client(exchange)
+        if not endpoint.proven and _proves(exchange):
+            self._prove(endpoint)
+        for message in exchange.sent:
+            self._pair_sent(message)
+
+    def _pair_sent(self, message: Message) -> None:
+        rpc, exchange = message.rpc, message.exchange
+        if exchange.claim.modern:
+            return
+        if rpc.kind == "request":
+            self._pairing_session(exchange).waiting(message, jsonrpc.id_key(rpc.id))
+        elif rpc.kind in ("result", "error"):
+            session = self._pairing_session(exchange)
+            asked = session.from_server.pop(jsonrpc.id_key(rpc.id), None)
+            if asked is None:
+                return
+            message.request, asked.answer = asked, message
+            exchange.method = exchange.method or asked.method
+            origin = asked.exchange
+            exact = session.id != ""
+            if origin.http_method == "GET":  # the stream carries everybody's messages: it is no part of one operation
+                waiting = [m for m in session.from_client.values() if m.exchange.late_answer is None]
+                if len(waiting) != 1:
+                    return
+                origin, exact = waiting[0].exchange, False
+            held = (exchange.started - asked.at) * 1000
+            if self.conversations.link(origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)):
+                self.touched(origin)
+
+    def _pairing_session(self, exchange: Exchange) -> Session:
+        return exchange.session or self.sessions.stateless(exchange)
+
+    # The response
+
+    def _response(self, event: ResponseStarted) -> None:
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.status is not None:
+            return
+        exchange.status, exchange.response_fields, exchange.responded = event.status, event.fields, event.at
+        content_type = (event.fields.first("content-type") or "").lower()
+        if content_type.startswith("text/event-stream"):
+            exchange.stream = Stream()
+            coding = event.fields.first("content-encoding")
+            decoder = Decoder(coding, self.limits.stream) if coding else None
+            self._streams[event.flow] = _Open(decoder, SseParser(self.limits.stream))
+        if exchange.kind != "other":
+            outcome.settle(exchange)
+            self.touched(exchange)
+
+    def _stream_data(self, event: StreamData) -> None:
+        exchange, open_ = self.exchanges.get(event.flow), self._streams.get(event.flow)
+        if exchange is None or open_ is None or exchange.stream is None or exchange.over:
+            return
+        data = event.data
+        room = self.limits.stream - open_.kept
+        if len(data) > room:
+            self.count_dropped("stream bytes", len(data) - max(room, 0))
+            exchange.dropped += len(data) - max(room, 0)
+            data = data[: max(room, 0)]
+        open_.kept += len(data)
+        exchange.stream.timed = exchange.stream.timed and event.timed
+        if open_.decoder is not None and not event.decoded:
+            data = open_.decoder.feed(data)
+        self._parse(exchange, open_, data, event.at)
+
+    def _parse(self, exchange: Exchange, open_: _Open, data: bytes, at: float) -> None:
+        stream = exchange.stream
+        assert stream is not None
+        for sse in open_.parser.feed(data):
+            stream.count += 1
+            stream.times.append(at)
+            stream.first_at = stream.first_at if stream.first_at is not None else at
+            stream.last_at = at
+            item = StreamItem(exchange, at, sse, None, [])
+            if sse.event == "endpoint" and sse.index == 0 and exchange.http_method == "GET":
+                self._http_sse(exchange, sse.data, at)
+            elif sse.data:
+                item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
+                item.messages = [
+                    Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages
+                ]
+            if len(stream.items) < self.limits.events:
+                stream.items.append(item)
+            if exchange.kind == "other" and any(m.rpc.kind != "invalid" for m in item.messages):
+                self._promote(exchange)
+            self._tell(self._on_event, item)
+            for message in item.messages:
+                self._receive(message)
+            if exchange.kind != "other":
+                self.judge.event(item)
+        stream.comments = open_.parser.comments
+        if exchange.kind != "other":
+            outcome.settle(exchange)
+            self.touched(exchange)
+
+    def _http_sse(self, exchange: Exchange, address: str, at: float) -> None:
+        """ERA012: a GET stream that begins with an `endpoint` event is the 2024-11-05 transport."""
+        assert exchange.stream is not None
+        exchange.stream.http_sse = exchange.endpoint.http_sse = True
+        if exchange.kind != "mcp":
+            self._promote(exchange)
+        self._prove(exchange.endpoint)
+        exchange.session = self.sessions.announce(exchange, address, at)
+        era.settle(exchange)
+
+    def _receive(self, message: Message) -> None:
+        """Pair a message of the server, learn from it, tell the trackers, judge it."""
+        exchange, rpc = message.exchange, message.rpc
+        if len(exchange.received) < self.limits.events:
+            exchange.received.append(message)
+        if rpc.kind in ("result", "error"):
+            self._pair_received(message)
+        elif rpc.kind == "request" and not exchange.claim.modern:
+            self._pairing_session(exchange).waiting(message, jsonrpc.id_key(rpc.id))
+        request = message.request
+        owner = request.exchange if request is not None else exchange
+        if request is not None:
+            if request.method == "initialize" and not owner.claim.modern:
+                self._initialized(owner, message)
+            if not exchange.endpoint.proven:
+                self._prove(exchange.endpoint)
+            self._learn(owner, message)
+        era.settle(owner)
+        if owner is not exchange:
+            outcome.settle(owner)
+            self.conversations.refresh(owner)
+            self.touched(owner)
+        self._tell(self._on_said, message)
+        if exchange.kind != "other":
+            self.judge.said(message)
+
+    def _pair_received(self, message: Message) -> None:
+        exchange, key = message.exchange, jsonrpc.id_key(message.rpc.id)
+        requests = [m for m in exchange.sent if m.rpc.kind == "request"]
+        found = next((m for m in requests if jsonrpc.id_key(m.rpc.id) == key), None) if message.rpc.has_id else None
+        if found is None and not exchange.claim.modern:
+            found = self._pairing_session(exchange).from_client.get(key) if message.rpc.has_id else None
+        if found is None and len(requests) == 1 and exchange.http_method == "POST":
+            found, message.id_matches = requests[0], False
+        if found is None:
+            return
+        message.request = found
+        if found.answer is None:
+            found.answer = message
+            if found.exchange is not exchange:
+                found.exchange.late_answer = message
+        if not exchange.claim.modern:
+            session = self._pairing_session(found.exchange)
+            session.from_client.pop(jsonrpc.id_key(found.rpc.id), None)
+
+    def _initialized(self, exchange: Exchange, answer: Message) -> None:
+        endpoint = exchange.endpoint
+        if answer.rpc.kind == "error":
+            endpoint.initialize_refused = True
+            return
+        endpoint.initialize_accepted = True
+        session = self.sessions.initialized(exchange, answer)
+        if session is not None:
+            exchange.session = session
+        version = answer.result.get("protocolVersion")
+        if isinstance(version, str):
+            endpoint.revisions.setdefault(version)
+        if isinstance(info := answer.result.get("serverInfo"), dict):
+            endpoint.server_info = info
+        if isinstance(capabilities := answer.result.get("capabilities"), dict) and endpoint.capabilities is None:
+            endpoint.capabilities = capabilities
+        if isinstance(text := answer.result.get("instructions"), str):
+            endpoint.instructions = text
+
+    def _learn(self, exchange: Exchange, answer: Message) -> None:
+        """What an answer tells of its endpoint."""
+        endpoint, request = exchange.endpoint, answer.request
+        if era.learn(exchange, answer):
+            self._decided(endpoint, exchange)
+        if isinstance(info := answer.meta.get(rev.SERVER_INFO), dict):
+            endpoint.server_info = info
+        supported = None
+        if request is not None and request.method == "server/discover" and answer.rpc.kind == "result":
+            supported = answer.result.get("supportedVersions")
+            if isinstance(capabilities := answer.result.get("capabilities"), dict):
+                endpoint.capabilities = capabilities
+            if isinstance(text := answer.result.get("instructions"), str):
+                endpoint.instructions = text
+        elif answer.error_code == rev.UNSUPPORTED_VERSION:
+            data = answer.rpc.error.get("data") if isinstance(answer.rpc.error, dict) else None
+            supported = data.get("supported") if isinstance(data, dict) else None
+        if isinstance(supported, list):
+            endpoint.supported = [v for v in supported if isinstance(v, str)]
+            endpoint.supported_flow = exchange.flow
+
+    def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
+        """The server's era is known now: what was judged before that is judged anew."""
+        for earlier in self._undecided.pop(endpoint.url, ()):
+            if earlier is not current:
+                self.rejudge(earlier)
+                self._let_go(earlier)
+
+    def _ended(self, event: ExchangeEnded) -> None:
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.over:
+            return
+        open_ = self._streams.pop(event.flow, None)
+        exchange.failure, exchange.dropped = event.error, exchange.dropped + event.dropped
+        if open_ is not None and exchange.stream is not None:
+            if not event.streamed and event.body:
+                exchange.stream.timed = False
+                data = open_.decoder.feed(event.body[: self.limits.stream]) if open_.decoder is not None else event.body
+                self._parse(exchange, open_, data, event.at)
+            elif not event.streamed and event.body is None:
+                exchange.unchecked.append(Unchecked("event stream", "its body was not recorded"))
+            if open_.decoder is not None:
+                self._parse(exchange, open_, open_.decoder.finish(), event.at)
+                exchange.stream.decode_problem = open_.decoder.problem
+            exchange.stream.unfinished = open_.parser.finish().unfinished
+        elif exchange.status is not None:
+            reading = self._read(exchange, event.body, exchange.response_fields, "response body")
+            exchange.answer_reading = reading
+            if reading is not None and reading.messages:
+                said = [Message(rpc, exchange, "server", "response.body", event.at) for rpc in reading.messages]
+                if exchange.kind != "other" or exchange.endpoint.proven:
+                    for message in said:
+                        self._receive(message)
+        exchange.ended, exchange.ended_by = event.at, event.ended_by
+        if exchange.dropped:
+            exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
+        if exchange.kind == "other":
+            self._tell(self._on_ended, exchange)
+            if exchange.kind == "other":
+                return
+        self._adopt_session(exchange)
+        era.settle(exchange)
+        outcome.settle(exchange)
+        self.conversations.refresh(exchange)
+        self._tell(self._on_ended, exchange)
+        outcome.settle(exchange)
+        self.conversations.refresh(exchange)
+        self.judge.ended(exchange)
+        self.touched(exchange)
+        if exchange.kind == "mcp" and exchange.claim.modern and not exchange.endpoint.modern:
+            waiting = self._undecided.setdefault(exchange.endpoint.url, [])
+            if len(waiting) < self.limits.undecided:
+                waiting.append(exchange)
+                return
+            self.count_dropped("undecided exchanges")
+        self._let_go(exchange)
+
+    def _adopt_session(self, exchange: Exchange) -> None:
+        """A DELETE or a 404 ends a session."""
+        session = exchange.session
+        if session is None or not session.live or session.transport == "http+sse":
+            return
+        if exchange.http_method == "DELETE" and exchange.status is not None and 200 <= exchange.status < 300:
+            session.ended_at, session.ended_why, session.deleted_flow = exchange.ended, "DELETE", exchange.flow
+        elif exchange.status == 404 and exchange.request_fields.has("mcp-session-id") and not exchange.claim.modern:
+            session.ended_at, session.ended_why = exchange.ended, "404"
+
+    # Book-keeping
+
+    def _kind(self, exchange: Exchange) -> Kind:
+        fields, endpoint = exchange.request_fields, exchange.endpoint
+        if exchange.http_method == "OPTIONS" and fields.has("access-control-request-method"):
+            wanted = (fields.first("access-control-request-headers") or "").lower()
+            return "preflight" if endpoint.proven or "mcp-" in wanted else "other"
+        if endpoint.proven or fields.names_starting("mcp-"):
+            return "mcp"
+        if exchange.http_method != "OPTIONS" and any(m.rpc.kind != "invalid" for m in exchange.sent):
+            return "mcp"
+        if self.sessions.find(exchange) is not None:
+            return "mcp"
+        return "other"
+
+    def _wait(self, exchange: Exchange) -> None:
+        """Kind other, for now: its URL may still be proven an MCP endpoint."""
+        waiting = self._waiting.setdefault(exchange.url, [])
+        if len(waiting) < self.limits.undecided:
+            waiting.append(exchange)
+        while len(self._waiting) > self.limits.endpoints:
+            del self._waiting[next(iter(self._waiting))]
+
+    def _prove(self, endpoint: Endpoint) -> None:
+        endpoint.proven = True
+        for exchange in self._waiting.pop(endpoint.url, ()):
+            if exchange.kind == "other":
+                self._promote(exchange)
+
+    def _promote(self, exchange: Exchange) -> None:
+        """An exchange taken for something else turns out to be MCP."""
+        preflight = exchange.http_method == "OPTIONS" and exchange.request_fields.has("access-control-request-method")
+        exchange.kind = "preflight" if preflight else "mcp"
+        if exchange.kind == "mcp":
+            self._open_mcp(exchange)
+            mirror.check(exchange)
+        if exchange.over and exchange.answer_reading is not None and not exchange.received:
+            for rpc in exchange.answer_reading.messages:
+                self._receive(Message(rpc, exchange, "server", "response.body", exchange.ended or exchange.requested))
+        self.rejudge(exchange)
+
+    def _endpoint(self, url: str) -> Endpoint:
+        endpoint = self.endpoints.get(url)
+        if endpoint is None:
+            expected = self._expect(url) if self._expect is not None else None
+            endpoint = self.endpoints[url] = Endpoint(url)
+            if expected == "modern" or expected == "legacy":
+                endpoint.expected = expected
+            if len(self.endpoints) > self.limits.endpoints:
+                gone = next((k for k, e in self.endpoints.items() if not e.proven), next(iter(self.endpoints)))
+                if self.endpoints.pop(gone).proven:
+                    self.count_dropped("endpoints")
+        return endpoint
+
+    def _remember(self, exchange: Exchange) -> None:
+        self.exchanges[exchange.flow] = exchange
+        while len(self.exchanges) > self.limits.state:
+            flow, oldest = next(iter(self.exchanges.items()))
+            del self.exchanges[flow]
+            self._streams.pop(flow, None)
+            self.count_dropped("exchanges")
+            if self._retire is not None:
+                self._retire(oldest)
+
+    def _let_go(self, exchange: Exchange) -> None:
+        """Nothing will be judged by its bodies any more (trackers keep what they need)."""
+        exchange.release()
+
+    def _tell[T](self, hooks: list[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
+        for hook in hooks:
+            for changed in hook(thing) or ():
+                self.rejudge(changed)
+
+    def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
+        if body is None:
+            return None
+        coding = fields.first("content-encoding") if fields is not None else None
+        if coding and body:
+            body, problem = decode_body(body, coding, self.limits.body)
+            if problem:
+                exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
+                return None
+        reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
+        if reading.kind in ("too-large", "too-deep"):
+            exchange.unchecked.append(Unchecked(what, reading.problem or reading.kind))
+        return reading
+
+
+def _auth(fields: Fields) -> str:
+    value = fields.first("authorization")
+    return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8] if value else ""
+
+
+NAME_SOURCE = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+    "tasks/result": "taskId",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+
+
+def _name(request: Message) -> str | None:
+    """What the operation is about: the tool, prompt, resource or task that the request names."""
+    source = NAME_SOURCE.get(request.method or "")
+    value = request.params.get(source) if source else None
+    return value if isinstance(value, str) else None
+
+
+def _client(exchange: Exchange) -> tuple[str, str] | None:
+    request = exchange.request
+    info = request.meta.get(rev.CLIENT_INFO) if request is not None else None
+    if info is None and request is not None and request.method == "initialize":
+        info = request.params.get("clientInfo")
+    if info is None and exchange.session is not None:
+        info = exchange.session.client_info
+    if isinstance(info, dict):
+        return str(info.get("name", "")), str(info.get("version", ""))
+    return None
+
+
+def _proves(exchange: Exchange) -> bool:
+    """Traffic that only an MCP client sends: its headers, or a JSON-RPC message."""
+    return exchange.http_method == "POST" and (
+        any(m.rpc.kind != "invalid" for m in exchange.sent) or exchange.request_fields.has("mcp-method")
+    )
+

@@ -1,0 +1,318 @@
+"""The facts of a trace: exchanges, messages, endpoints, streams, conversations. Data only; `inspector` and the trackers fill it.
+
+Memory: an exchange keeps its parsed bodies only while something may still be judged by them (`Exchange.release`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp_wiretap.trace.events import EndedBy
+from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Unchecked
+from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire.headers import Fields
+from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
+from mcp_wiretap.wire.sse import SseEvent
+
+if TYPE_CHECKING:
+    from mcp_wiretap.trace.mrtr import Round
+    from mcp_wiretap.trace.sessions import Session
+    from mcp_wiretap.trace.tools import ToolView
+
+type Kind = Literal["mcp", "oauth", "preflight", "other"]
+type ClaimKind = Literal[
+    "modern",  # envelope with a known modern revision
+    "modern-unknown",  # envelope with a version this tool does not know
+    "modern-malformed",  # signs of the modern era, but no usable envelope
+    "legacy-envelope",  # envelope that names a legacy revision
+    "legacy",
+    "legacy-transport",  # GET, DELETE, batch, posted response: a legacy candidate
+    "unknown-body",  # the recorder did not keep the body
+    "none",  # nothing to go by
+]
+type Outcome = Literal[
+    "complete", "input_required", "task", "error", "accepted", "stream", "cancelled", "broken", "none"
+]
+type LinkBy = Literal["requestState", "inputResponses", "jsonrpc-id", "taskId", "negotiation", "resumption"]
+type Confidence = Literal["exact", "likely"]
+type Status = Literal["complete", "error", "awaiting-input", "working", "cancelled", "broken", "abandoned"]
+
+
+@dataclass(slots=True)
+class Claim:
+    """What era a request claims for itself (catalogue ERA001), body first. `basis` says it in words."""
+
+    kind: ClaimKind
+    revision: str | None
+    basis: str
+
+    @property
+    def modern(self) -> bool:
+        return self.kind in ("modern", "modern-unknown", "modern-malformed")
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """One JSON-RPC message with where it was seen and when."""
+
+    rpc: jsonrpc.Message
+    exchange: Exchange
+    party: Party  # who sent it
+    where: str  # request.body, response.body, response.event[3]
+    at: float
+    request: Message | None = None  # of a result or error: the request that it answers
+    answer: Message | None = None  # of a request: the first answer seen
+    id_matches: bool = True  # of an answer: its id is the request's, value and JSON type
+
+    @property
+    def kind(self) -> str:
+        return self.rpc.kind
+
+    @property
+    def method(self) -> str | None:
+        return self.rpc.method
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The params object; empty where there is none or it is not an object."""
+        params = self.rpc.params
+        return params if isinstance(params, dict) else {}
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result object; empty where there is none or it is not an object."""
+        result = self.rpc.result
+        return result if isinstance(result, dict) else {}
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return self.rpc.meta
+
+    @property
+    def error_code(self) -> int | None:
+        return self.rpc.error_code
+
+    def place(self, *steps: str | int) -> str:
+        """Evidence `where` of a value inside this message: `request.body:/params/name`."""
+        if self.rpc.index is not None:
+            steps = (self.rpc.index, *steps)
+        return f"{self.where}:{jsonrpc.pointer(*steps)}"
+
+
+@dataclass(slots=True)
+class StreamItem:
+    """One dispatched SSE event of an exchange, with the messages read from it."""
+
+    exchange: Exchange
+    at: float
+    event: SseEvent
+    reading: jsonrpc.Reading | None  # None: the event has no data
+    messages: list[Message]
+
+    @property
+    def where(self) -> str:
+        return f"response.event[{self.event.index}]"
+
+
+@dataclass(slots=True)
+class Stream:
+    """The event stream that answered an exchange."""
+
+    items: list[StreamItem] = field(default_factory=list)  # bounded by Limits.events; `count` goes on
+    times: list[float] = field(default_factory=list)
+    count: int = 0
+    comments: int = 0
+    first_at: float | None = None
+    last_at: float | None = None
+    http_sse: bool = False  # first dispatched event is `endpoint`: the 2024-11-05 transport
+    timed: bool = True  # False: the recording has no arrival times of single events
+    unfinished: bool = False  # ended inside an event, which was discarded
+    decode_problem: str | None = None
+
+
+@dataclass(slots=True)
+class HeaderCheck:
+    """One mirrored header of a request beside what the body says (`headers` of the audit contract)."""
+
+    header: str
+    raw: str | None
+    decoded: str | None
+    body: str | None
+    verdict: str
+    detail: str = ""
+    where: tuple[str | int, ...] = ()  # steps below the message to the body value
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One HTTP request with its response (or the lack of one), and every JSON-RPC message in it."""
+
+    flow: str
+    seq: int  # position in the trace, by start
+    kind: Kind
+    endpoint: Endpoint
+    http_method: str
+    url: str  # scheme://host:port/path, no query
+    query: str
+    authority: str | None
+    connection: str
+    started: float
+    requested: float  # last byte of the request
+    request_fields: Fields
+    reading: jsonrpc.Reading | None = None  # of the request body; None: not captured
+    claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
+    auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
+    client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
+
+    status: int | None = None
+    response_fields: Fields | None = None
+    responded: float | None = None  # first byte of the response
+    answer_reading: jsonrpc.Reading | None = None  # of a response body that is not a stream
+    stream: Stream | None = None
+    ended: float | None = None
+    ended_by: EndedBy | None = None
+    failure: str | None = None  # what the proxy said of a broken exchange
+    dropped: int = 0  # response bytes past a limit
+
+    sent: list[Message] = field(default_factory=list)  # by the client, in this request
+    received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
+    header_checks: list[HeaderCheck] = field(default_factory=list)
+    session: Session | None = None
+    mrtr: Round | None = None
+    tool: ToolView | None = None  # of a tools/call: the definition this client had seen
+    facts: dict[str, Any] = field(default_factory=dict)  # what the other trackers found, by tracker name
+
+    era: Era = "unknown"
+    revision: str | None = None
+    conversation: Conversation | None = None
+    round: int | None = None
+    findings: list[Finding] = field(default_factory=list)
+    unchecked: list[Unchecked] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)  # (where in our code, error)
+
+    late_answer: Message | None = None  # legacy: the answer came on another stream
+    released: bool = False
+    # A settled summary, so that everything that is shown survives release().
+    method: str | None = None
+    name: str | None = None
+    jsonrpc_id: Any = None
+    outcome: Outcome = "none"
+    error_code: int | None = None
+
+    @property
+    def request(self) -> Message | None:
+        """The first JSON-RPC request of the body (the only one, outside batches)."""
+        for message in self.sent:
+            if message.rpc.kind == "request":
+                return message
+        return None
+
+    @property
+    def answer(self) -> Message | None:
+        """The answer to `request`, wherever it came."""
+        request = self.request
+        return request.answer if request is not None else None
+
+    @property
+    def over(self) -> bool:
+        return self.ended is not None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The client's capabilities that hold for this request: its own envelope's, or its session's."""
+        request = self.request
+        found = request.meta.get(CLIENT_CAPABILITIES) if request is not None else None
+        if found is None and self.session is not None and not self.claim.modern:
+            found = self.session.client_capabilities
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst finding's."""
+        return max((f.severity or "info" for f in self.findings), key=lambda s: RANK[s], default=None)
+
+    @property
+    def messages(self) -> Iterator[Message]:
+        yield from self.sent
+        yield from self.received
+
+    def release(self) -> None:
+        """Let go of the parsed bodies; what is shown of the exchange stays."""
+        self.released = True
+        self.reading = self.answer_reading = self.tool = None
+        self.late_answer = None
+        self.sent = []
+        self.received = []
+        self.facts = {}
+        self.mrtr = None
+        if self.stream is not None:
+            self.stream.items = []
+
+
+@dataclass(slots=True)
+class ServerEvidence:
+    """What shows a server's era, and where it was seen."""
+
+    flow: str
+    what: str
+
+
+@dataclass(slots=True, eq=False)
+class Endpoint:
+    """scheme + host + port + path of an MCP server, and what is known of the server behind it."""
+
+    url: str
+    proven: bool = False  # real MCP traffic was seen there
+    modern: ServerEvidence | None = None
+    legacy: ServerEvidence | None = None
+    http_sse: bool = False
+    revisions: dict[str, None] = field(default_factory=dict)  # in order of appearance
+    server_info: dict[str, Any] | None = None
+    capabilities: dict[str, Any] | None = None  # newest discover's or initialize result's
+    instructions: str | None = None
+    supported: list[str] | None = None  # newest supportedVersions or data.supported
+    supported_flow: str = ""
+    initialize_accepted: bool = False
+    initialize_refused: bool = False
+    expected: Literal["modern", "legacy"] | None = None  # mcp_era
+    tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per endpoint, by tracker name
+
+    @property
+    def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
+        if self.modern and self.legacy:
+            return "dual"
+        if self.modern:
+            return "modern"
+        return "legacy" if self.legacy else "unknown"
+
+
+@dataclass(slots=True)
+class Link:
+    """Why one exchange belongs after another."""
+
+    earlier: str
+    later: str
+    by: LinkBy
+    confidence: Confidence
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """The exchanges of one operation, in order, with the evidence that links each to the one before."""
+
+    id: str  # flow of the first exchange
+    endpoint: Endpoint
+    method: str | None
+    name: str | None
+    rounds: list[str] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    started: float = 0.0
+    ended: float | None = None
+    client_ms: float = 0.0  # how long the client held the operation
+    status: Status = "working"
+    over: bool = False  # no further round is expected
+    forced: Status | None = None  # a tracker knows better than the last outcome (abandoned, a task's own status)
+    shape: list[tuple[str, float, float | None, str]] = field(default_factory=list)  # (flow, start, end, outcome)

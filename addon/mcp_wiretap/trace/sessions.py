@@ -1,0 +1,138 @@
+"""Legacy sessions: who minted them, what was negotiated, and which requests are waiting for an answer on another stream.
+
+A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GET stream that announced the POST address.
+Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transports#http-with-sse.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+
+PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    id: str
+    endpoint: Endpoint
+    transport: Literal["streamable", "http+sse"]
+    started: float
+    initialize_flow: str = ""  # "" when the initialize was not recorded
+    revision: str | None = None
+    client_info: dict[str, Any] | None = None
+    client_capabilities: dict[str, Any] | None = None
+    server_info: dict[str, Any] | None = None
+    server_capabilities: dict[str, Any] | None = None
+    initialized_at: float | None = None
+    ended_at: float | None = None
+    ended_why: str = ""
+    deleted_flow: str = ""
+    from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
+    from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
+
+    @property
+    def live(self) -> bool:
+        return self.ended_at is None
+
+    def waiting(self, message: Message, key: Any) -> None:
+        table = self.from_client if message.party == "client" else self.from_server
+        table[key] = message
+        while len(table) > PENDING:
+            table.popitem(last=False)
+
+
+class Sessions:
+    """All sessions of a trace, bounded; the least recently used goes first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
+        self._stateless: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, auth
+        self.dropped = 0
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        yield from self._by_id.values()
+        yield from self._announced.values()
+
+    def find(self, exchange: Exchange) -> Session | None:
+        """The session that a request names; None without one. A session that ended is still found (`live` is False)."""
+        announced = self._announced.get(exchange.url + ("?" + exchange.query if exchange.query else ""))
+        if announced is not None:
+            return announced
+        session_id = exchange.request_fields.first("mcp-session-id")
+        if not session_id:
+            return None
+        key = (exchange.endpoint.url, session_id)
+        session = self._by_id.get(key)
+        if session is not None:
+            self._by_id.move_to_end(key)
+        return session
+
+    def adopt(self, exchange: Exchange) -> Session | None:
+        """A session that is used though its initialize was not recorded; learned from the first accepted request."""
+        session_id = exchange.request_fields.first("mcp-session-id")
+        if not session_id:
+            return None
+        session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
+        version = exchange.request_fields.first("mcp-protocol-version")
+        session.revision = version.strip() if version else None
+        self._put(self._by_id, (exchange.endpoint.url, session_id), session)
+        return session
+
+    def initialized(self, exchange: Exchange, answer: Message) -> Session | None:
+        """initialize succeeded: the session it opened, or None when the server gave no id (a stateless legacy server)."""
+        request = answer.request
+        session = exchange.session
+        if session is None or session.transport != "http+sse":
+            fields = exchange.response_fields
+            session_id = fields.first("mcp-session-id") if fields is not None else None
+            if not session_id:
+                return None
+            session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
+            self._put(self._by_id, (exchange.endpoint.url, session_id), session)
+        result = answer.result
+        version = result.get("protocolVersion")
+        session.initialize_flow = exchange.flow
+        session.revision = version if isinstance(version, str) else None
+        session.server_info = _object(result.get("serverInfo"))
+        session.server_capabilities = _object(result.get("capabilities"))
+        if request is not None:
+            session.client_info = _object(request.params.get("clientInfo"))
+            session.client_capabilities = _object(request.params.get("capabilities"))
+        return session
+
+    def stateless(self, exchange: Exchange) -> Session:
+        """Where messages of a server that gives no session id are paired: by endpoint and Authorization (id "")."""
+        key = (exchange.endpoint.url, exchange.auth)
+        session = self._stateless.get(key)
+        if session is None:
+            session = Session("", exchange.endpoint, "streamable", exchange.started)
+            self._put(self._stateless, key, session)
+        return session
+
+    def announce(self, exchange: Exchange, address: str, at: float) -> Session:
+        """The `endpoint` event of an HTTP+SSE stream: POSTs to that address belong to it."""
+        base = exchange.url + ("?" + exchange.query if exchange.query else "")
+        target = urlsplit(urljoin(base, address))
+        # Behind a reverse proxy the announced origin may be the public one: the path decides.
+        origin = exchange.url[: len(exchange.url) - len(urlsplit(exchange.url).path)]
+        url = origin + target.path + ("?" + target.query if target.query else "")
+        session = Session(url, exchange.endpoint, "http+sse", at)
+        self._put(self._announced, url, session)
+        return session
+
+    def _put[K](self, table: OrderedDict[K, Session], key: K, session: Session) -> None:
+        table[key] = session
+        table.move_to_end(key)
+        while len(table) > self._most:
+            table.popitem(last=False)
+            self.dropped += 1
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,38 @@
+"""What a tracker is: it watches the trace go by, keeps what later exchanges are judged by, and writes facts on exchanges.
+
+A tracker never decides what is right or wrong; rules read its facts. It sees everything before the rules do.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+
+if TYPE_CHECKING:
+    from mcp_wiretap.trace.inspector import Inspector
+
+
+class Tracker:
+    """Override the hooks that you need. Each may return exchanges seen earlier whose verdict has changed by what was just
+    seen: they are judged and annotated anew (where they have not been released)."""
+
+    name = ""
+
+    def __init__(self, inspector: "Inspector") -> None:
+        self.inspector = inspector
+        self.limits = inspector.limits
+
+    def requested(self, exchange: Exchange) -> Iterable[Exchange] | None:
+        """An HTTP request is complete; claim, session and `sent` are set."""
+
+    def said(self, message: Message) -> Iterable[Exchange] | None:
+        """A JSON-RPC message of either side was seen; requests and answers are paired."""
+
+    def event(self, item: StreamItem) -> Iterable[Exchange] | None:
+        """An SSE event was dispatched (with or without a message in it)."""
+
+    def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
+        """The exchange is over; outcome, era and revision are settled."""
+
+    def finished(self) -> Iterable[Exchange] | None:
+        """The trace is over: return the exchanges about which that says something."""
