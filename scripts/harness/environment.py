@@ -101,7 +101,7 @@ def make(folder: Path, root: Path) -> None:
     python = [str(folder / "bin" / "python"), "-I", "-m"]
     if _run([*python, "pip", "--version"], quiet=True):
         _run([*python, "ensurepip"])
-    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "5"]
+    options = ["-qq", "--disable-pip-version-check", "--no-input", "--retries", "5"]
     options += ["--constraint", str(root / "constraints.txt"), "--editable", f"{root}[{EXTRAS}]"]
     if _run([*python, "pip", "install", *options]):
         raise SetupError(
