@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_wiretap.trace.sessions import Session
     from mcp_wiretap.trace.tools import ToolView
 
+BATCH_ITEMS = 200  # messages of one batch that are listed one by one
+
 type Kind = Literal["mcp", "oauth", "preflight", "other"]
 type ClaimKind = Literal[
     "modern",  # envelope with a known modern revision
@@ -145,6 +147,18 @@ class HeaderCheck:
     where: tuple[str | int, ...] = ()  # steps below the message to the body value
 
 
+@dataclass(slots=True, frozen=True)
+class BatchItem:
+    """One message of a JSON-RPC batch that a client sent, and what became of it."""
+
+    kind: str
+    id: Any
+    has_id: bool
+    method: str | None
+    outcome: Outcome
+    error_code: int | None
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One HTTP request with its response (or the lack of one), and every JSON-RPC message in it."""
@@ -200,6 +214,7 @@ class Exchange:
     jsonrpc_id: Any = None
     outcome: Outcome = "none"
     error_code: int | None = None
+    batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
 
     @property
     def request(self) -> Message | None:
@@ -238,8 +253,16 @@ class Exchange:
         yield from self.sent
         yield from self.received
 
+    @property
+    def batch_items(self) -> tuple[BatchItem, ...] | None:
+        """The messages of a batch with their answers, bounded; None where the request is not a batch."""
+        if self.batch is not None or self.reading is None or self.reading.kind != "batch":
+            return self.batch
+        return tuple(_batch_item(message) for message in self.sent[:BATCH_ITEMS])
+
     def release(self) -> None:
         """Let go of the parsed bodies; what is shown of the exchange stays."""
+        self.batch = self.batch_items
         self.released = True
         self.reading = self.answer_reading = self.tool = None
         self.late_answer = None
@@ -249,6 +272,17 @@ class Exchange:
         self.mrtr = None
         if self.stream is not None:
             self.stream.items = []
+
+
+def _batch_item(message: Message) -> BatchItem:
+    rpc, answer = message.rpc, message.answer
+    outcome: Outcome = "none"
+    if answer is not None:
+        outcome = "error" if answer.rpc.kind == "error" else "complete"
+    elif rpc.kind != "request" and message.exchange.status == 202:
+        outcome = "accepted"
+    code = answer.error_code if answer is not None else None
+    return BatchItem(rpc.kind, rpc.id if rpc.has_id else None, rpc.has_id, rpc.method, outcome, code)
 
 
 @dataclass(slots=True)
