@@ -434,9 +434,7 @@ class _Reader:
             self._head(exchange, exchange.status or status, [("Content-Type", content_type)] if content_type else [])
         self.now += 0.01
         streamed = exchange.streaming
-        self.events.append(
-            ExchangeEnded(exchange.flow, self.now, None if streamed else content, streamed, exchange.ended_by)
-        )
+        self.events.append(ExchangeEnded(exchange.flow, self.now, None if streamed else content, streamed, exchange.ended_by))
 
 
 _ABSENT = object()

@@ -22,9 +22,8 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, Literal
 
-from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Unchecked
+from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Severity, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import SECRET_HEADERS, mask, one_line
 
@@ -124,7 +123,9 @@ def evidence(where: str, value: Any, expected: Any = None) -> Evidence:
     return Evidence(where, _shown(where, value), None if expected is None else _shown(where, expected))
 
 
-_SECRET_MEMBERS = frozenset({"requestState", "access_token", "refresh_token", "code", "client_secret", "id_token", "code_verifier"})
+_SECRET_MEMBERS = frozenset(
+    {"requestState", "access_token", "refresh_token", "code", "client_secret", "id_token", "code_verifier"}
+)
 
 
 def _shown(where: str, value: Any) -> str:
@@ -164,7 +165,9 @@ def find_rules() -> list[Rule]:
     for entry in entry_points(group="mcp_wiretap.rules"):
         for found in load_module(entry.load()):
             if found.id in rules:
-                raise ValueError(f"rule id {found.id} is defined twice (again in {found.check.__module__}, entry point {entry.name})")
+                raise ValueError(
+                    f"rule id {found.id} is defined twice (again in {found.check.__module__}, entry point {entry.name})"
+                )
             rules[found.id] = found
     return [rules[key] for key in sorted(rules)]
 

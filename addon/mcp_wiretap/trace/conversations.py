@@ -40,9 +40,7 @@ class Conversations:
         if later.conversation is not None and later.conversation is not conversation:
             return None
         if conversation is None:
-            conversation = Conversation(
-                earlier.flow, earlier.endpoint, earlier.method, earlier.name, started=earlier.started
-            )
+            conversation = Conversation(earlier.flow, earlier.endpoint, earlier.method, earlier.name, started=earlier.started)
             self._by_id[conversation.id] = conversation
             if len(self._by_id) > self._most:
                 self._by_id.popitem(last=False)

@@ -6,7 +6,7 @@ annotation changed. Nothing here reads a clock, a socket or a file; events come 
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -167,9 +167,7 @@ class Inspector:
         exchange.auth = _auth(fields)
         exchange.reading = self._read(exchange, event.body, fields, "request body")
         if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
-            exchange.sent = [
-                Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages
-            ]
+            exchange.sent = [Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages]
         exchange.kind = self._kind(exchange)
         self._remember(exchange)
         self.touched(exchange)
@@ -236,7 +234,9 @@ class Inspector:
                     return
                 origin, exact = waiting[0].exchange, False
             held = (exchange.started - asked.at) * 1000
-            if self.conversations.link(origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)):
+            if self.conversations.link(
+                origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)
+            ):
                 self.touched(origin)
 
     def _pairing_session(self, exchange: Exchange) -> Session:
@@ -288,9 +288,7 @@ class Inspector:
                 self._http_sse(exchange, sse.data, at)
             elif sse.data:
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
-                item.messages = [
-                    Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages
-                ]
+                item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
             if len(stream.items) < self.limits.events:
                 stream.items.append(item)
             if exchange.kind == "other" and any(m.rpc.kind != "invalid" for m in item.messages):
@@ -512,8 +510,10 @@ class Inspector:
         if endpoint is None:
             expected = self._expect(url) if self._expect is not None else None
             endpoint = self.endpoints[url] = Endpoint(url)
-            if expected == "modern" or expected == "legacy":
-                endpoint.expected = expected
+            if expected == "modern":
+                endpoint.expected = "modern"
+            elif expected == "legacy":
+                endpoint.expected = "legacy"
             if len(self.endpoints) > self.limits.endpoints:
                 gone = next((k for k, e in self.endpoints.items() if not e.proven), next(iter(self.endpoints)))
                 if self.endpoints.pop(gone).proven:
@@ -534,7 +534,7 @@ class Inspector:
         """Nothing will be judged by its bodies any more (trackers keep what they need)."""
         exchange.release()
 
-    def _tell[T](self, hooks: list[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
+    def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
         for hook in hooks:
             for changed in hook(thing) or ():
                 self.rejudge(changed)
@@ -596,4 +596,3 @@ def _proves(exchange: Exchange) -> bool:
     return exchange.http_method == "POST" and (
         any(m.rpc.kind != "invalid" for m in exchange.sent) or exchange.request_fields.has("mcp-method")
     )
-

@@ -34,9 +34,7 @@ type ClaimKind = Literal[
     "unknown-body",  # the recorder did not keep the body
     "none",  # nothing to go by
 ]
-type Outcome = Literal[
-    "complete", "input_required", "task", "error", "accepted", "stream", "cancelled", "broken", "none"
-]
+type Outcome = Literal["complete", "input_required", "task", "error", "accepted", "stream", "cancelled", "broken", "none"]
 type LinkBy = Literal["requestState", "inputResponses", "jsonrpc-id", "taskId", "negotiation", "resumption"]
 type Confidence = Literal["exact", "likely"]
 type Status = Literal["complete", "error", "awaiting-input", "working", "cancelled", "broken", "abandoned"]

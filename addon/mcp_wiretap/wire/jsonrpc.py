@@ -1,0 +1,311 @@
+"""JSON-RPC messages read from bytes: single, batch or malformed; nothing is lost, nothing is raised.
+
+Ids keep their JSON type, numbers their digits, duplicate member names are noticed. What counts as JSON-RPC follows catalogue
+RPC001: an OAuth body such as {"error": "invalid_token"} does not. Spec: 2026-07-28 basic/index#messages.
+"""
+
+import json
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+MAX_BYTES = 8 << 20
+MAX_DEPTH = 200
+_MOST_DUPLICATES = 20
+_DIGITS = 4_300  # Python refuses to convert longer decimal integers
+
+type MessageKind = Literal["request", "notification", "result", "error", "invalid"]
+type ReadingKind = Literal["single", "batch", "empty", "not-json", "not-utf8", "not-rpc", "too-deep", "too-large"]
+
+
+class ExactFloat(float):
+    """A JSON number with fraction or exponent, and the text it was written as (42.0 is not 42, 1e400 is not infinity)."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> "ExactFloat":
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "ExactFloat":
+        return self
+
+    def __reduce__(self) -> Any:
+        return (ExactFloat, (self.text,))
+
+
+@dataclass(slots=True)
+class Message:
+    """One JSON-RPC message. `body` is the JSON value it was read from; `index` its place in a batch."""
+
+    kind: MessageKind
+    id: Any
+    has_id: bool
+    method: str | None
+    params: Any
+    result: Any
+    error: Any
+    body: Any
+    index: int | None = None
+    problem: str | None = None  # of an invalid message: why
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """params._meta or result._meta; empty where there is none or it is not an object."""
+        holder = self.result if self.kind == "result" else self.params
+        meta = holder.get("_meta") if isinstance(holder, dict) else None
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def error_code(self) -> int | None:
+        """error.code where it is an integer (-32602.0 is one); None otherwise."""
+        code = self.error.get("code") if isinstance(self.error, dict) else None
+        if isinstance(code, bool):
+            return None
+        if isinstance(code, int):
+            return code
+        return int(code) if isinstance(code, float) and code.is_integer() else None
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a body turned out to be."""
+
+    kind: ReadingKind
+    messages: tuple[Message, ...] = ()
+    value: Any = None
+    problem: str | None = None
+    offset: int | None = None  # byte where reading failed
+    duplicates: tuple[str, ...] = ()  # duplicated member names
+    bom: bool = False
+    surrogates: bool = False
+    size: int = 0
+
+
+def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
+    """Read a body. Never raises."""
+    size = len(body)
+    if size > max_bytes:
+        return Reading("too-large", problem=f"{size} bytes, more than the limit of {max_bytes}", size=size)
+    bom = body.startswith(b"\xef\xbb\xbf")
+    try:
+        text = body[3:].decode("utf-8") if bom else body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = error.start + (3 if bom else 0)
+        return Reading("not-utf8", problem=f"byte 0x{body[at]:02x} at {at}", offset=at, bom=bom, size=size)
+    reading = read_text(text, max_bytes=max_bytes, max_depth=max_depth)
+    reading.bom, reading.size = bom, size
+    return reading
+
+
+def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
+    """Read the data of an SSE event. Never raises."""
+    if len(text) > max_bytes:
+        return Reading("too-large", problem=f"{len(text)} characters, more than the limit of {max_bytes}", size=len(text))
+    head = text.lstrip(" \t\r\n")[:1]
+    if not head:
+        return Reading("empty", problem="empty", size=len(text))
+    if head not in '{["-0123456789tfn':
+        return Reading("not-json", problem=f"begins with {head!r}", offset=0, size=len(text))
+    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
+        return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=len(text))
+    duplicates: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) != len(items) and len(duplicates) < _MOST_DUPLICATES:
+            seen: set[str] = set()
+            duplicates.extend(sorted({k for k, _ in items if k in seen or seen.add(k)}))  # type: ignore[func-returns-value]
+        return made
+
+    try:
+        value = json.loads(
+            text, object_pairs_hook=pairs, parse_float=ExactFloat, parse_int=_integer, parse_constant=_no_constant
+        )
+    except json.JSONDecodeError as error:
+        return Reading("not-json", problem=f"{error.msg} at {error.pos}", offset=error.pos, size=len(text))
+    except _Constant as error:
+        return Reading("not-json", problem=f"{error} is not JSON", size=len(text))
+    except (ValueError, RecursionError, OverflowError) as error:
+        return Reading("not-json", problem=str(error), size=len(text))
+    reading = _sort(value)
+    reading.duplicates = tuple(duplicates[:_MOST_DUPLICATES])
+    # Only an escape can bring a surrogate in, since the bytes were UTF-8.
+    reading.surrogates = ("\\ud" in text or "\\uD" in text or not text.isascii()) and _has_surrogate(value)
+    reading.size = len(text)
+    return reading
+
+
+class _Constant(Exception):
+    pass
+
+
+def _no_constant(name: str) -> Any:
+    raise _Constant(name)
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _DIGITS else Decimal(text)
+
+
+_STRUCTURE = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*"?', re.S)
+
+
+def _depth(text: str) -> int:
+    """How deep arrays and objects nest; strings are skipped. Linear."""
+    depth = deepest = 0
+    for match in _STRUCTURE.finditer(text):
+        character = match.group()[0]
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def _has_surrogate(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            if _SURROGATE.search(item):
+                return True
+        elif isinstance(item, dict):
+            stack.extend(item.keys())
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+    return False
+
+
+def _sort(value: Any) -> Reading:
+    if isinstance(value, list):
+        messages = tuple(_message(item, index) for index, item in enumerate(value[:10_000]))
+        if any(m.kind != "invalid" or m.problem != _NOT_RPC for m in messages) or not messages:
+            return Reading("batch", messages, value)
+        return Reading("not-rpc", (), value, "an array without JSON-RPC messages")
+    message = _message(value, None)
+    if message.kind == "invalid" and message.problem == _NOT_RPC:
+        return Reading("not-rpc", (), value, _what(value))
+    return Reading("single", (message,), value)
+
+
+_NOT_RPC = "not JSON-RPC"
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, dict):
+        return "an object without method, result or error object"
+    return f"a JSON {type(value).__name__}" if value is not None else "null"
+
+
+def _message(value: Any, index: int | None) -> Message:
+    if not isinstance(value, dict):
+        return Message("invalid", None, False, None, None, None, None, value, index, _NOT_RPC)
+    has_id = "id" in value
+    id_, method, error = value.get("id"), value.get("method"), value.get("error")
+    params, result = value.get("params"), value.get("result")
+    if isinstance(method, str):
+        kind: MessageKind = "request" if has_id else "notification"
+        return Message(kind, id_, has_id, method, params, result, error, value, index)
+    if "result" in value:
+        return Message("result", id_, has_id, None, None, result, error, value, index)
+    if isinstance(error, dict) and ("code" in error or value.get("jsonrpc") == "2.0"):
+        return Message("error", id_, has_id, None, None, None, error, value, index)
+    if "jsonrpc" in value and not isinstance(error, str):
+        problem = "method is not a string" if "method" in value else "neither method, result nor error"
+        return Message("invalid", id_, has_id, None, params, result, error, value, index, problem)
+    return Message("invalid", id_, has_id, None, params, result, error, value, index, _NOT_RPC)
+
+
+def id_key(value: Any) -> Hashable:
+    """A key under which equal ids meet and others do not: "1" and 1 apart, true apart from 1, 1.0 with 1."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or value is None:
+        return ("constant", value)
+    if isinstance(value, int | Decimal):
+        return ("number", value)
+    if isinstance(value, ExactFloat):
+        try:
+            number = Decimal(value.text)
+            if abs(number.adjusted()) > 400:  # 1e999999: never written out
+                return ("text", value.text)
+            return ("number", int(number)) if number == number.to_integral_value() else ("number", number)
+        except ArithmeticError:
+            return ("text", value.text)
+    if isinstance(value, float):
+        return ("number", int(value)) if value.is_integer() else ("number", value)
+    return ("json", dumps(value))
+
+
+def pointer(*steps: str | int) -> str:
+    """A JSON pointer (RFC 6901). No steps: the whole document, ""."""
+    return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in steps)
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """Write back what `read` gave: numbers as they were written, lone surrogates escaped. Never raises."""
+    out: list[str] = []
+    try:
+        _write(value, out, indent, 0)
+    except RecursionError:
+        return '"(nested too deep to show)"'
+    return "".join(out)
+
+
+def _write(value: Any, out: list[str], indent: int | None, level: int) -> None:
+    if isinstance(value, str):
+        out.append(_string(value))
+    elif isinstance(value, ExactFloat):
+        out.append(value.text)
+    elif value is None or value is True or value is False:
+        out.append({None: "null", True: "true", False: "false"}[value])
+    elif isinstance(value, int):
+        out.append(_int_text(value))
+    elif isinstance(value, Decimal):
+        out.append(f"{value:f}")
+    elif isinstance(value, float):
+        out.append(json.dumps(value))
+    elif isinstance(value, dict):
+        _container("{", "}", [(f"{_string(str(k))}: ", v) for k, v in value.items()], out, indent, level)
+    elif isinstance(value, list | tuple):
+        _container("[", "]", [("", v) for v in value], out, indent, level)
+    else:
+        out.append(_string(str(value)))
+
+
+def _container(left: str, right: str, items: list[tuple[str, Any]], out: list[str], indent: int | None, level: int) -> None:
+    out.append(left)
+    inner = "\n" + " " * (indent * (level + 1)) if indent else ""
+    for number, (key, item) in enumerate(items):
+        if number:
+            out.append("," if indent else ", ")
+        out.append(inner + key)
+        _write(item, out, indent, level + 1)
+    if items and indent:
+        out.append("\n" + " " * (indent * level))
+    out.append(right)
+
+
+def _int_text(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # more digits than Python converts; only numbers made by arithmetic get here
+        return f"{Decimal(value):f}"
+
+
+def _string(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(text)
+    return json.dumps(text, ensure_ascii=False)
