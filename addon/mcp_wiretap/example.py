@@ -342,7 +342,7 @@ class _Reader:
                     message["params"] = _json(params, number)
                 self._event(exchange, json.dumps(message, ensure_ascii=False))
             case "ask":
-                id_text, method, params = (rest.split(" ", 2) + ["", ""])[:3]
+                id_text, method, params = [*rest.split(" ", 2), "", ""][:3]
                 message = {"jsonrpc": "2.0", "id": _json(id_text, number), "method": method}
                 if params.strip():
                     message["params"] = _json(params, number)

@@ -247,7 +247,7 @@ class RuleBook:
                     added |= self._run("tool", definition, exchange, "tools/list")
         elif kind != "invalid":
             added |= self._run("push", message, exchange, message.method)
-        return self._run("message", message, exchange, message.method) | added
+        return self._run("message", message, exchange, message.method, message.party) | added
 
     def event(self, item: StreamItem) -> bool:
         return self._run("event", item, item.exchange, item.exchange.method)
@@ -287,19 +287,21 @@ class RuleBook:
         elif kind in ("result", "error"):
             method = message.request.method if message.request is not None else None
             added = self._run("reply", message, exchange, method)
-        return self._run("message", message, exchange, message.method) | added
+        return self._run("message", message, exchange, message.method, "client") | added
 
-    def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None) -> bool:
+    def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
         before = len(exchange.findings)
-        for found, cap, note in self._table(on, exchange, method):
+        if sender is None:
+            sender = "client" if on in _BY_CLIENT else "server"
+        for found, cap, note in self._table(on, exchange, method, sender):
             try:
                 for finding in found.check(fact) or ():
-                    self._add(found, cap, note, finding, exchange)
+                    self._add(found, cap, note, finding, exchange, sender)
             except Exception as error:  # a rule's fault is ours to report, never the traffic's to suffer
                 _fault(exchange, found, error)
         return len(exchange.findings) > before
 
-    def _add(self, found: Rule, cap: _Cap, note: str, finding: Finding, exchange: Exchange) -> None:
+    def _add(self, found: Rule, cap: _Cap, note: str, finding: Finding, exchange: Exchange, sender: Party) -> None:
         severity = finding.severity or found.severity
         if RANK[severity] > RANK[found.severity]:
             severity = found.severity
@@ -308,7 +310,7 @@ class RuleBook:
             finding.message = f"{note}{finding.message}"
         finding.severity = severity
         if finding.party is None:
-            finding.party = "server" if found.party == "server" else "client"
+            finding.party = sender if found.party == "either" else found.party
         finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
         if found.once is not None:
             key = exchange.endpoint.url if found.once == "endpoint" else f"{exchange.endpoint.url} {exchange.client_info}"
@@ -329,7 +331,7 @@ class RuleBook:
                 return True
         return False
 
-    def _table(self, on: On, exchange: Exchange, method: str | None) -> tuple[tuple[Rule, _Cap, str], ...]:
+    def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party) -> tuple[tuple[Rule, _Cap, str], ...]:
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
         if exchange.kind == "other":
             return ()
@@ -338,7 +340,7 @@ class RuleBook:
         transport = "http+sse" if exchange.session is not None and exchange.session.transport == "http+sse" else ""
         if not transport and exchange.stream is not None and exchange.stream.http_sse:
             transport = "http+sse"
-        key = (on, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
+        key = (on, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
         table = self._tables.get(key)
         if table is None:
             chosen = []
@@ -347,7 +349,7 @@ class RuleBook:
                     continue
                 if transport and found.streamable:
                     continue
-                scope = _scope(found, on, exchange, server)
+                scope = _scope(found, exchange, server, sender)
                 if scope is not None:
                     chosen.append((found, *scope))
             table = tuple(chosen)
@@ -355,6 +357,9 @@ class RuleBook:
                 self._tables.clear()
             self._tables[key] = table
         return table
+
+
+_BY_CLIENT = frozenset({"request", "notification", "reply", "post", "exchange", "finish"})
 
 
 def _fault(exchange: Exchange, found: Rule, error: Exception) -> None:
@@ -370,19 +375,16 @@ _MALFORMED: tuple[_Cap, str] = ("info", "if modern: ")
 _UNKNOWN_REVISION: tuple[_Cap, str] = ("info", "revision not known: ")
 
 
-def _scope(found: Rule, on: On, exchange: Exchange, server: str) -> tuple[_Cap, str] | None:
+def _scope(found: Rule, exchange: Exchange, server: str, sender: Party) -> tuple[_Cap, str] | None:
     """Whether the rule applies, and the cap on its severity (catalogue ERA023): client rules follow the request's own claim,
-    server rules follow the evidence that the server gave."""
+    server rules follow the evidence that the server gave. `sender` decides for rules about either party."""
     if exchange.kind != "mcp":  # oauth and preflight: their rules are marked `always`
         return _NO_CAP if found.always else None
     if found.always:
         return _NO_CAP
     claim = exchange.claim
-    sender = found.party
-    if sender == "either":
-        sender = "client" if on in ("request", "notification", "reply", "post") else "server"
-        if on in ("message", "exchange", "finish"):
-            sender = "client" if not claim.modern else "server"
+    if found.party != "either":
+        sender = found.party
     if claim.modern:
         return _scope_of_modern(found, sender, exchange, server)
     if claim.kind == "legacy-envelope":

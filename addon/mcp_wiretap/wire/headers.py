@@ -199,20 +199,20 @@ def compare_text(values: list[str], body: str) -> Comparison:
     raw = chosen
     if not decoded.sentinel:
         return _compare_raw(raw, decoded.text or "", body, expected, duplicate)
-    common = {"duplicate": duplicate, "sentinel": True, "spare_bits": decoded.spare_bits}
+    verdict: Verdict = "match"
+    detail = ""
+    lookalike = False
     if is_sentinel(body) and trim_ows(raw) == body:
-        detail = "the body value looks like a sentinel and was sent raw"
-        return Comparison("should-be-encoded", raw, decoded.text, expected, detail, lookalike_raw=True, **common)  # type: ignore[arg-type]
-    if decoded.text is None:
-        return Comparison("undecodable", raw, None, expected, decoded.problem or "", **common)  # type: ignore[arg-type]
-    if decoded.text != body:
-        return Comparison("mismatch", raw, decoded.text, expected, **common)  # type: ignore[arg-type]
-    if duplicate != "none":
-        return Comparison("duplicate", raw, decoded.text, expected, **common)  # type: ignore[arg-type]
-    if not needs_encoding(body) and body and "\t" not in body:
-        detail = "a safe value needs no sentinel"
-        return Comparison("needless-encoding", raw, decoded.text, expected, detail, **common)  # type: ignore[arg-type]
-    return Comparison("match", raw, decoded.text, expected, **common)  # type: ignore[arg-type]
+        verdict, detail, lookalike = "should-be-encoded", "the body value looks like a sentinel and was sent raw", True
+    elif decoded.text is None:
+        verdict, detail = "undecodable", decoded.problem or ""
+    elif decoded.text != body:
+        verdict = "mismatch"
+    elif duplicate != "none":
+        verdict = "duplicate"
+    elif not needs_encoding(body) and body and "\t" not in body:
+        verdict, detail = "needless-encoding", "a safe value needs no sentinel"
+    return Comparison(verdict, raw, decoded.text, expected, detail, duplicate, True, True, decoded.spare_bits, lookalike)
 
 
 def _compare_raw(
@@ -241,7 +241,7 @@ def compare_boolean(values: list[str], body: bool) -> Comparison:
 
 def compare_integer(values: list[str], body: int | Decimal) -> Comparison:
     """Integer parameters: numerically equal, with arbitrary precision (A25: `42.0` equals 42, but is not the plain form)."""
-    expected = str(body) if abs(body) < 10**4_000 else "(a number of more than 4,000 digits)"
+    expected = str(body) if isinstance(body, int) and body.bit_length() < 13_000 else "(a number of more than 3,900 digits)"
     if not values:
         return Comparison("missing", None, None, expected)
     duplicate = _duplicates(values)
