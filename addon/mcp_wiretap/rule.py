@@ -22,7 +22,7 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, Literal
 
-from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Severity, Unchecked
+from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import SECRET_HEADERS, mask, one_line
