@@ -15,9 +15,7 @@ from test_servers.config import Config, ConfigError, load
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m test_servers", description="Serve MCP test servers from configs.")
     parser.add_argument("configs", nargs="+", type=Path, metavar="CONFIG", help="a file of test_servers/configs")
-    parser.add_argument(
-        "--port", type=int, help="port of the first config, the next ones follow it; exit 2 if one is taken"
-    )
+    parser.add_argument("--port", type=int, help="port of the first config, the next ones follow it; exit 2 if one is taken")
     options = parser.parse_args(argv)
     try:
         configs = _load_all(options.configs)

@@ -79,9 +79,7 @@ def honest_client(
             return types.ElicitResult(action=action)
         return types.ElicitResult(action="accept", content=filled_in(params.requested_schema))
 
-    async def sample(
-        context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult:
+    async def sample(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
         heard.questions.append("sampling")
         content = types.TextContent(text="Hello from the model")
         return types.CreateMessageResult(role="assistant", content=content, model="demo-model", stop_reason="endTurn")

@@ -34,9 +34,7 @@ class ComposedServer(Server[Any]):
 
     def __init__(self, config: Config, world: World, **handlers: Any) -> None:
         info = config.server_info
-        super().__init__(
-            info.name, version=info.version, title=info.title, instructions=config.instructions, **handlers
-        )
+        super().__init__(info.name, version=info.version, title=info.title, instructions=config.instructions, **handlers)
         self.config = config
         self.world = world
         self.faults: list[Fault] = []
@@ -88,9 +86,7 @@ def compose(config: Config) -> ComposedServer:
     if config.tasks is not None:
         tasks_legacy.install(server, world, config.tasks)
     if config.request_state == "sealed":
-        server.middleware.append(
-            RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=config.server_info.name)
-        )
+        server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=config.server_info.name))
     server.middleware.append(_remember_sessions(world))
     kinds = all_faults()
     for reference in config.faults:
@@ -176,9 +172,7 @@ def _call_tool(world: World) -> Any:
             if world.config.argument_errors == "protocol":
                 raise refuse(ctx, types.INVALID_PARAMS, f"Invalid arguments for {item.key}: {fault}")
             return text_result(f"The arguments do not fit: {fault}", is_error=True)
-        call = Call(
-            world, ctx, item.key, arguments, plain((params.input_responses or {}).items()), params.request_state
-        )
+        call = Call(world, ctx, item.key, arguments, plain((params.input_responses or {}).items()), params.request_state)
         if item.task is not None and world.config.tasks_extension and tasks_modern.declared(ctx):
             return tasks_modern.start(call, item.task)
         return as_result(await item.run(call))
@@ -263,9 +257,7 @@ def _complete(world: World) -> Any:
         else:
             known = world.templates.get(reference.uri)
         if known is None:
-            raise refuse(
-                ctx, types.INVALID_PARAMS, f"There is nothing to complete for {compact(reference.model_dump())}"
-            )
+            raise refuse(ctx, types.INVALID_PARAMS, f"There is nothing to complete for {compact(reference.model_dump())}")
         typed = params.argument.value.casefold()
         values = [v for v in known.completions.get(params.argument.name, []) if v.casefold().startswith(typed)]
         completion = types.Completion(values=values[:100], total=len(values), has_more=len(values) > 100)

@@ -7,7 +7,7 @@ a test keeps the two equal. Names are camelCase, as on the wire.
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.alias_generators import to_camel
@@ -72,11 +72,11 @@ def _presets(kind: Kind) -> Any:
 
 
 if TYPE_CHECKING:
-    ToolRef: TypeAlias = PresetRef
-    ResourceRef: TypeAlias = PresetRef
-    TemplateRef: TypeAlias = PresetRef
-    PromptRef: TypeAlias = PresetRef
-    AnyFault: TypeAlias = FaultRef
+    type ToolRef = PresetRef
+    type ResourceRef = PresetRef
+    type TemplateRef = PresetRef
+    type PromptRef = PresetRef
+    type AnyFault = FaultRef
 else:
     ToolRef, ResourceRef = _presets("tool"), _presets("resource")
     TemplateRef, PromptRef = _presets("resourceTemplate"), _presets("prompt")

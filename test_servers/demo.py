@@ -26,9 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     client = parts.add_parser("client", help="drive the scenario")
     client.add_argument("--modern", required=True, metavar="URL")
     client.add_argument("--legacy", required=True, metavar="URL")
-    client.add_argument(
-        "--loop", type=float, metavar="SECONDS", help="begin again after so many seconds, until stopped"
-    )
+    client.add_argument("--loop", type=float, metavar="SECONDS", help="begin again after so many seconds, until stopped")
     options = parser.parse_args(argv)
     if options.part == "servers":
         return asyncio.run(_serve(options.modern_port, options.legacy_port))

@@ -59,7 +59,7 @@ def bind_all(wanted: Sequence[tuple[int, bool]]) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for port, exact in wanted:
-            sockets.append(bind(port, exact=exact))  # noqa: PERF401 (those bound so far have to be closed)
+            sockets.append(bind(port, exact=exact))
     except PortTaken:
         for sock in sockets:
             sock.close()

@@ -72,9 +72,7 @@ def capability(settings: "LegacyTasks") -> types.ServerTasksCapability:
     return types.ServerTasksCapability(
         list=types.TasksListCapability() if settings.list else None,
         cancel=types.TasksCancelCapability() if settings.cancel else None,
-        requests=types.ServerTasksRequestsCapability(
-            tools=types.TasksToolsCapability(call=types.TasksCallCapability())
-        ),
+        requests=types.ServerTasksRequestsCapability(tools=types.TasksToolsCapability(call=types.TasksCallCapability())),
     )
 
 

@@ -88,8 +88,7 @@ class Task:
         told = self.wire()
         if self.status == "input_required":
             told["inputRequests"] = {
-                key: request.model_dump(by_alias=True, mode="json", exclude_none=True)
-                for key, request in self.pending.items()
+                key: request.model_dump(by_alias=True, mode="json", exclude_none=True) for key, request in self.pending.items()
             }
         if self.status == "completed":
             told["result"] = {"content": [{"type": "text", "text": self._outcome()}], "isError": False}

@@ -25,18 +25,13 @@ def text_resource(uri: str, name: str, text: str, *, mime_type: str = "text/plai
 def architecture() -> ResourceItem:
     """A page that says how a test server is built."""
     text = "# Architecture\n\nA config names presets; the SDK serves them; middleware adds what the SDK does not do.\n"
-    return text_resource(
-        "demo://resource/static/document/architecture.md", "architecture", text, mime_type="text/markdown"
-    )
+    return text_resource("demo://resource/static/document/architecture.md", "architecture", text, mime_type="text/markdown")
 
 
 @preset("resource", "numbered_resources")
 def numbered_resources(count: int = 3) -> list[ResourceItem]:
     """`count` resources named resource_1, resource_2, ..."""
-    return [
-        text_resource(f"demo://resource/static/{n}", f"resource_{n}", f"Text of resource {n}")
-        for n in range(1, count + 1)
-    ]
+    return [text_resource(f"demo://resource/static/{n}", f"resource_{n}", f"Text of resource {n}") for n in range(1, count + 1)]
 
 
 @preset("resource", "pixel")
@@ -53,9 +48,7 @@ def _template(uri_template: str, name: str, description: str, completions: dict[
         given = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
         return [types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"{name}: {given}")]
 
-    definition = types.ResourceTemplate(
-        uri_template=uri_template, name=name, description=description, mime_type="text/plain"
-    )
+    definition = types.ResourceTemplate(uri_template=uri_template, name=name, description=description, mime_type="text/plain")
     return TemplateItem(definition, read, completions)
 
 
@@ -86,7 +79,4 @@ def segments() -> TemplateItem:
 @preset("resourceTemplate", "numbered_templates")
 def numbered_templates(count: int = 12) -> list[TemplateItem]:
     """`count` templates named template_1, template_2, ..."""
-    return [
-        _template(f"demo://numbered/{n}/{{id}}", f"template_{n}", f"Template number {n}", {})
-        for n in range(1, count + 1)
-    ]
+    return [_template(f"demo://numbered/{n}/{{id}}", f"template_{n}", f"Template number {n}", {}) for n in range(1, count + 1)]
