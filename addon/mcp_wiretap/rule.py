@@ -236,11 +236,16 @@ class RuleBook:
         return added
 
     def said(self, message: Message) -> bool:
+        return self._said(message, None)
+
+    def _said(self, message: Message, only: Exchange | None) -> bool:
+        """`only`: judge anew what is said about this exchange; an answer to another one is judged there."""
         exchange, kind = message.exchange, message.rpc.kind
         added = False
         if message.request is not None and kind in ("result", "error"):
-            owner = message.request.exchange
-            added |= self._run("answer", message, owner if not owner.released else exchange, message.request.method)
+            owner = message.request.exchange if not message.request.exchange.released else exchange
+            if only is None or owner is only:
+                added |= self._run("answer", message, owner, message.request.method)
             definitions = exchange.facts.get("tools")
             if definitions:
                 for definition in definitions:
@@ -264,11 +269,11 @@ class RuleBook:
         if exchange.stream is not None:
             for item in exchange.stream.items:
                 for message in item.messages:
-                    added |= self.said(message)
+                    added |= self._said(message, exchange)
                 added |= self.event(item)
         else:
             for message in exchange.received:
-                added |= self.said(message)
+                added |= self._said(message, exchange)
         if exchange.late_answer is not None:
             added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
         if exchange.over:
@@ -336,7 +341,7 @@ class RuleBook:
         if exchange.kind == "other":
             return ()
         endpoint, claim = exchange.endpoint, exchange.claim
-        server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy else "unknown")
+        server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy or exchange.era == "legacy" else "unknown")
         transport = "http+sse" if exchange.session is not None and exchange.session.transport == "http+sse" else ""
         if not transport and exchange.stream is not None and exchange.stream.http_sse:
             transport = "http+sse"

@@ -18,50 +18,71 @@ TYPED_CODES = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPP
 
 
 def claim(exchange: Exchange, session: "Session | None") -> Claim:
-    """The claim of a request. `session` is the live legacy session that its Mcp-Session-Id (or its HTTP+SSE stream) names."""
-    header = exchange.request_fields.first("mcp-protocol-version")
-    version = trim_ows(header) if header is not None else None
+    """The claim of a request. `session` is the live legacy session that its Mcp-Session-Id (or its HTTP+SSE stream) names,
+    where the server is known to serve it."""
+    version = _version_header(exchange)
     reading = exchange.reading
+    if exchange.http_method in ("GET", "DELETE", "HEAD"):
+        revision = session.revision if session is not None else (version if version in rev.LEGACY else None)
+        return Claim("legacy-transport", revision, f"HTTP {exchange.http_method}")
     if reading is None:
         return Claim("unknown-body", version, "the request body was not recorded")
-    if exchange.http_method in ("GET", "DELETE", "HEAD"):
-        revision = session.revision if session else (version if version and rev.version_kind(version) == "legacy" else None)
-        return Claim("legacy-transport", revision, f"HTTP {exchange.http_method}")
-    request = next((m for m in exchange.sent if m.rpc.kind == "request"), None)
+    if reading.kind in ("too-large", "too-deep"):
+        return Claim("unknown-body", version, f"the request body was not read: {reading.problem}")
     if reading.kind == "batch":
-        return Claim("legacy-transport", session.revision if session else version, "a JSON-RPC batch")
-    if request is not None:
-        meta = request.meta
-        envelope = meta.get(rev.PROTOCOL_VERSION)
-        if isinstance(envelope, str):
-            kind = rev.version_kind(envelope)
-            if kind == "modern":
-                return Claim("modern", envelope, "the envelope names it")
-            if kind == "legacy":
-                return Claim("legacy-envelope", envelope, "the envelope names a legacy revision")
-            return Claim("modern-unknown", envelope, "the envelope names a version this tool does not know")
-        if request.method == "initialize" and rev.PROTOCOL_VERSION not in meta:
-            wanted = request.params.get("protocolVersion")
-            return Claim("legacy", wanted if isinstance(wanted, str) else None, "initialize without envelope")
-        if rev.PROTOCOL_VERSION in meta or rev.CLIENT_CAPABILITIES in meta:
-            return Claim("modern-malformed", version, "an envelope without a usable protocolVersion")
-        if request.method in MODERN_ONLY_METHODS:
-            return Claim("modern-malformed", version, f"{request.method} exists only in the modern era")
+        return Claim("legacy-transport", session.revision if session is not None else version, "a JSON-RPC batch")
+    first = exchange.sent[0] if exchange.sent else None
+    if first is not None and first.rpc.kind == "request":
+        found = _by_envelope(first, version)
+        if found is not None:
+            return found
     if session is not None:
         return Claim("legacy", session.revision, "a live session")
-    if version:
-        kind = rev.version_kind(version)
-        if kind in ("modern", "future"):
-            if request is not None:
-                return Claim("modern-malformed", version, "MCP-Protocol-Version names the modern era, no envelope")
-            return Claim("modern", version, "MCP-Protocol-Version")
+    return _by_header(exchange, first, version)
+
+
+def _version_header(exchange: Exchange) -> str | None:
+    header = exchange.request_fields.first("mcp-protocol-version")
+    return trim_ows(header) or None if header is not None else None
+
+
+def _by_envelope(request: Message, version: str | None) -> Claim | None:
+    """The claim that the body of a request makes; None where it makes none."""
+    meta = request.meta
+    envelope = meta.get(rev.PROTOCOL_VERSION)
+    if isinstance(envelope, str):
+        kind = rev.version_kind(envelope)
+        if kind == "modern":
+            return Claim("modern", envelope, "the envelope names it")
         if kind == "legacy":
-            return Claim("legacy", version, "MCP-Protocol-Version")
+            return Claim("legacy-envelope", envelope, "the envelope names a legacy revision")
+        return Claim("modern-unknown", envelope, "the envelope names a version this tool does not know")
+    if rev.PROTOCOL_VERSION in meta:
+        return Claim("modern-malformed", version, "an envelope without a usable protocolVersion")
+    if request.method == "initialize":
+        wanted = request.params.get("protocolVersion")
+        return Claim("legacy", wanted if isinstance(wanted, str) else None, "initialize without envelope")
+    if rev.CLIENT_CAPABILITIES in meta:
+        return Claim("modern-malformed", version, "an envelope without protocolVersion")
+    if request.method in MODERN_ONLY_METHODS:
+        return Claim("modern-malformed", version, f"{request.method} exists only in the modern era")
+    return None
+
+
+def _by_header(exchange: Exchange, first: Message | None, version: str | None) -> Claim:
+    """The claim of a message without envelope and without live session."""
+    kind = rev.version_kind(version) if version is not None else None
+    if kind in ("modern", "future"):
+        if first is not None and first.rpc.kind == "request":
+            return Claim("modern-malformed", version, "MCP-Protocol-Version names the modern era, no envelope")
+        return Claim("modern" if kind == "modern" else "modern-unknown", version, "MCP-Protocol-Version")
+    if first is not None and first.rpc.kind in ("result", "error"):
+        return Claim("legacy-transport", version, "a posted JSON-RPC response")
+    if kind == "legacy":
+        return Claim("legacy", version, "MCP-Protocol-Version")
     if exchange.request_fields.has("mcp-session-id"):
         return Claim("legacy", None, "a session whose initialize was not recorded")
-    if exchange.sent and request is None and exchange.sent[0].rpc.kind in ("result", "error"):
-        return Claim("legacy-transport", version, "a posted JSON-RPC response")
-    if exchange.sent and exchange.sent[0].rpc.kind != "invalid":
+    if first is not None and first.rpc.kind != "invalid":
         return Claim("legacy", "2025-03-26" if version is None else None, "no envelope, no header, no session")
     return Claim("none", version, "no JSON-RPC message")
 
@@ -82,8 +103,10 @@ def is_modern_answer(answer: Message, request: Message | None, status: int | Non
         if isinstance(answer.result.get("resultType"), str):
             return "a result with resultType"
         supported = answer.result.get("supportedVersions")
-        if method == "server/discover" and isinstance(supported, list) and any(
-            isinstance(v, str) and rev.version_kind(v) == "modern" for v in supported
+        if (
+            method == "server/discover"
+            and isinstance(supported, list)
+            and any(isinstance(v, str) and rev.version_kind(v) == "modern" for v in supported)
         ):
             return "server/discover lists a modern version"
     return None
@@ -108,50 +131,87 @@ def learn(exchange: Exchange, answer: Message) -> bool:
             endpoint.modern = ServerEvidence(exchange.flow, what)
             return True
     if not endpoint.legacy and answer.rpc.kind == "result" and _is_legacy_answer(exchange, request):
-        endpoint.legacy = ServerEvidence(
-            exchange.flow,
-            "initialize succeeded" if request is not None and request.method == "initialize" else "served a legacy request",
-        )
+        initialize = request is not None and request.method == "initialize"
+        what = "initialize succeeded" if initialize else "served a request of the legacy era"
+        endpoint.legacy = ServerEvidence(exchange.flow, what)
         return True
     return False
 
 
 def _is_legacy_answer(exchange: Exchange, request: Message | None) -> bool:
-    if exchange.claim.modern or exchange.claim.kind == "legacy-envelope":
-        return False
+    claim = exchange.claim
     if request is not None and request.method == "initialize":
-        return True
-    return exchange.claim.kind == "legacy" and (exchange.session is not None or exchange.claim.revision is not None)
+        return claim.kind == "legacy"
+    if claim.kind == "legacy":
+        return claim.revision is not None or (exchange.session is not None and exchange.session.confirmed)
+    batch = exchange.reading is not None and exchange.reading.kind == "batch"
+    return claim.kind == "legacy-transport" and batch and claim.revision not in rev.MODERN
+
+
+def served_revision(exchange: Exchange, answer: Message) -> str | None:
+    """The revision that the server is seen to serve by this answer; None where it shows none."""
+    request, claim = answer.request, exchange.claim
+    if answer.rpc.kind != "result":
+        return None
+    if claim.kind == "legacy" and request is not None and request.method == "initialize":
+        version = answer.result.get("protocolVersion")
+        return version if isinstance(version, str) else None
+    if claim.kind in ("modern", "modern-unknown"):
+        return claim.revision if isinstance(answer.result.get("resultType"), str) else None
+    return claim.revision if claim.kind == "legacy" else None
+
+
+def is_undecided(exchange: Exchange) -> bool:
+    """Whether evidence that comes later can still change the era of this exchange or what its server is judged by."""
+    claim, endpoint = exchange.claim, exchange.endpoint
+    if claim.modern or claim.kind == "legacy-envelope":
+        return not endpoint.modern
+    if claim.kind in ("legacy", "unknown-body"):
+        return not endpoint.legacy and exchange.era == "unknown"
+    return False
 
 
 def settle(exchange: Exchange) -> None:
-    """The era and revision of the exchange, from its claim and from all that is known of its server by now."""
-    claim, endpoint = exchange.claim, exchange.endpoint
+    """The era and revision of the exchange, from its claim and from all that is known of its server by now (the decision
+    table of the catalogue)."""
+    claim, endpoint, session = exchange.claim, exchange.endpoint, exchange.session
     exchange.revision = claim.revision
     if claim.modern:
-        if endpoint.modern:
-            exchange.era = "modern"
-        elif endpoint.legacy:
-            exchange.era = "legacy"
-        else:
-            exchange.era = "unknown"
+        exchange.era = _of_modern(exchange)
     elif claim.kind == "legacy-envelope":
         exchange.era = endpoint.era if endpoint.era in ("modern", "legacy") else "unknown"
     elif claim.kind == "legacy":
-        request = exchange.request
-        if request is not None and request.method == "initialize":
-            answer = exchange.answer
-            accepted = answer is not None and answer.rpc.kind == "result"
-            if accepted and answer is not None:
-                version = answer.result.get("protocolVersion")
-                exchange.revision = version if isinstance(version, str) else None
-            exchange.era = "legacy" if accepted or endpoint.legacy else "unknown"
-        else:
-            succeeded = exchange.status is not None and 200 <= exchange.status < 300
-            exchange.era = "legacy" if exchange.session is not None or succeeded or endpoint.legacy else "unknown"
-    elif exchange.session is not None or (exchange.stream is not None and exchange.http_method == "GET"):
+        exchange.era = _of_legacy(exchange)
+    elif session is not None and session.confirmed:
+        exchange.era, exchange.revision = "legacy", session.revision
+    elif exchange.stream is not None and exchange.http_method == "GET":
         exchange.era = "legacy"
-        if exchange.session is not None:
-            exchange.revision = exchange.session.revision
     else:
         exchange.era = "unknown"
+
+
+def _of_modern(exchange: Exchange) -> rev.Era:
+    endpoint = exchange.endpoint
+    if endpoint.modern:
+        return "modern"
+    if endpoint.legacy:
+        return "legacy"
+    answer = exchange.answer
+    served = answer is not None and answer.rpc.kind == "result" and exchange.claim.kind != "modern-malformed"
+    # A result without resultType: a legacy server took it for one of its own methods (ERA004).
+    return "legacy" if served else "unknown"
+
+
+def _of_legacy(exchange: Exchange) -> rev.Era:
+    endpoint, request = exchange.endpoint, exchange.request
+    if request is not None and request.method == "initialize":
+        answer = exchange.answer
+        if answer is not None and answer.rpc.kind == "result":
+            version = answer.result.get("protocolVersion")
+            exchange.revision = version if isinstance(version, str) else None
+            return "legacy"
+        return "legacy" if endpoint.legacy else "unknown"
+    if exchange.session is not None and exchange.session.confirmed:
+        return "legacy"
+    succeeded = exchange.status is not None and 200 <= exchange.status < 300
+    return "legacy" if succeeded or endpoint.legacy else "unknown"

@@ -15,10 +15,12 @@ from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.conversations import Conversations
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.finding import Unchecked
+from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, Stream, StreamItem
+from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
 from mcp_wiretap.trace.mrtr import Rounds
 from mcp_wiretap.trace.negotiation import Negotiations
+from mcp_wiretap.trace.requests import Requests
 from mcp_wiretap.trace.sessions import Session, Sessions
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
@@ -28,7 +30,11 @@ from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
 
-TRACKERS: tuple[type[Tracker], ...] = (Negotiations, Tools, Rounds, Authorization)
+# Why an exchange that is over is kept whole (`Held`): its server's era is open, its answer may come on another stream, its
+# URL may still be proven an MCP endpoint.
+_ERA, _LATE, _UNPROVEN = "era", "late answer", "unproven"
+
+TRACKERS: tuple[type[Tracker], ...] = (Negotiations, Tools, Requests, Rounds, Authorization)
 
 
 class Judge(Protocol):
@@ -95,7 +101,8 @@ class Inspector:
         self._retire = retire
         self._streams: dict[str, _Open] = {}
         self._waiting: dict[str, list[Exchange]] = {}  # URL -> exchanges of kind other, until the URL is proven MCP
-        self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges judged before the server's era was known
+        self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges whose verdict hangs on what its server is
+        self.held = Held(self.limits.held, self.limits.held_bytes, lambda _: self.count_dropped("held exchanges"))
         self._changed: dict[str, Exchange] = {}
         self.trackers = [tracker(self) for tracker in TRACKERS]
         self._on_requested = [t.requested for t in self.trackers if type(t).requested is not Tracker.requested]
@@ -127,6 +134,8 @@ class Inspector:
         """The trace is over (end of a recording). Returns the exchanges whose verdict changed by that."""
         for tracker in self.trackers:
             for exchange in tracker.finished() or ():
+                if not exchange.released:
+                    exchange.facts["finished"] = True
                 self.rejudge(exchange)
         changed = list(self._changed.values())
         self._changed.clear()
@@ -165,7 +174,8 @@ class Inspector:
             event.connection, event.started, event.at, fields,
         )  # fmt: skip
         exchange.auth = _auth(fields)
-        exchange.reading = self._read(exchange, event.body, fields, "request body")
+        body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
+        exchange.reading = self._read(exchange, body, fields, "request body")
         if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
             exchange.sent = [Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages]
         exchange.kind = self._kind(exchange)
@@ -191,15 +201,10 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        live = session if session is not None and session.live else None
-        exchange.claim = era.claim(exchange, live)
+        exchange.claim = era.claim(exchange, session if session is not None and session.serves else None)
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
-            if session is not None and exchange.claim.kind == "legacy-transport":
-                exchange.claim = era.claim(exchange, session)
         exchange.session = session
-        if exchange.claim.revision and exchange.claim.kind in ("modern", "legacy", "modern-unknown"):
-            endpoint.revisions.setdefault(exchange.claim.revision)
         request = exchange.request
         if request is not None:
             exchange.method = request.method
@@ -218,7 +223,7 @@ class Inspector:
         if exchange.claim.modern:
             return
         if rpc.kind == "request":
-            self._pairing_session(exchange).waiting(message, jsonrpc.id_key(rpc.id))
+            self._await(message)
         elif rpc.kind in ("result", "error"):
             session = self._pairing_session(exchange)
             asked = session.from_server.pop(jsonrpc.id_key(rpc.id), None)
@@ -234,10 +239,13 @@ class Inspector:
                     return
                 origin, exact = waiting[0].exchange, False
             held = (exchange.started - asked.at) * 1000
-            if self.conversations.link(
-                origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)
-            ):
+            if self.conversations.link(origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)):
                 self.touched(origin)
+
+    def _await(self, message: Message) -> None:
+        """A legacy request of either side: its answer may come on another stream."""
+        for forgotten in self._pairing_session(message.exchange).waiting(message, jsonrpc.id_key(message.rpc.id)):
+            self.held.free(forgotten.exchange, _LATE)
 
     def _pairing_session(self, exchange: Exchange) -> Session:
         return exchange.session or self.sessions.stateless(exchange)
@@ -255,9 +263,24 @@ class Inspector:
             coding = event.fields.first("content-encoding")
             decoder = Decoder(coding, self.limits.stream) if coding else None
             self._streams[event.flow] = _Open(decoder, SseParser(self.limits.stream))
+        if exchange.kind == "mcp":
+            self._served(exchange)
         if exchange.kind != "other":
             outcome.settle(exchange)
             self.touched(exchange)
+
+    def _served(self, exchange: Exchange) -> None:
+        """What the head of a response shows: the session is known to the server, a GET opened a stream of a legacy server."""
+        session, endpoint = exchange.session, exchange.endpoint
+        if exchange.status is None or not 200 <= exchange.status < 300:
+            return
+        if session is not None and exchange.claim.kind in ("legacy", "legacy-transport", "unknown-body"):
+            session.confirmed = True
+        if exchange.http_method == "GET" and exchange.stream is not None:
+            era.settle(exchange)
+            if not endpoint.legacy:
+                endpoint.legacy = ServerEvidence(exchange.flow, "GET opened an event stream")
+                self._decided(endpoint, exchange)
 
     def _stream_data(self, event: StreamData) -> None:
         exchange, open_ = self.exchanges.get(event.flow), self._streams.get(event.flow)
@@ -289,10 +312,10 @@ class Inspector:
             elif sse.data:
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
                 item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
-            if len(stream.items) < self.limits.events:
-                stream.items.append(item)
             if exchange.kind == "other" and any(m.rpc.kind != "invalid" for m in item.messages):
                 self._promote(exchange)
+            if len(stream.items) < self.limits.events:
+                stream.items.append(item)
             self._tell(self._on_event, item)
             for message in item.messages:
                 self._receive(message)
@@ -306,12 +329,16 @@ class Inspector:
     def _http_sse(self, exchange: Exchange, address: str, at: float) -> None:
         """ERA012: a GET stream that begins with an `endpoint` event is the 2024-11-05 transport."""
         assert exchange.stream is not None
-        exchange.stream.http_sse = exchange.endpoint.http_sse = True
+        endpoint = exchange.endpoint
+        exchange.stream.http_sse = endpoint.http_sse = True
         if exchange.kind != "mcp":
             self._promote(exchange)
-        self._prove(exchange.endpoint)
+        self._prove(endpoint)
         exchange.session = self.sessions.announce(exchange, address, at)
         era.settle(exchange)
+        if endpoint.legacy is None or endpoint.legacy.flow == exchange.flow:
+            endpoint.legacy = ServerEvidence(exchange.flow, "its stream began with an endpoint event (HTTP+SSE)")
+            self._decided(endpoint, exchange)
 
     def _receive(self, message: Message) -> None:
         """Pair a message of the server, learn from it, tell the trackers, judge it."""
@@ -321,7 +348,7 @@ class Inspector:
         if rpc.kind in ("result", "error"):
             self._pair_received(message)
         elif rpc.kind == "request" and not exchange.claim.modern:
-            self._pairing_session(exchange).waiting(message, jsonrpc.id_key(rpc.id))
+            self._await(message)
         request = message.request
         owner = request.exchange if request is not None else exchange
         if request is not None:
@@ -338,6 +365,9 @@ class Inspector:
         self._tell(self._on_said, message)
         if exchange.kind != "other":
             self.judge.said(message)
+        if owner is not exchange and owner.over:
+            self.rejudge(owner)
+            self.held.free(owner, _LATE)
 
     def _pair_received(self, message: Message) -> None:
         exchange, key = message.exchange, jsonrpc.id_key(message.rpc.id)
@@ -355,8 +385,9 @@ class Inspector:
             if found.exchange is not exchange:
                 found.exchange.late_answer = message
         if not exchange.claim.modern:
-            session = self._pairing_session(found.exchange)
-            session.from_client.pop(jsonrpc.id_key(found.rpc.id), None)
+            waiting, own = self._pairing_session(found.exchange).from_client, jsonrpc.id_key(found.rpc.id)
+            if waiting.get(own) is found:
+                del waiting[own]
 
     def _initialized(self, exchange: Exchange, answer: Message) -> None:
         endpoint = exchange.endpoint
@@ -367,9 +398,6 @@ class Inspector:
         session = self.sessions.initialized(exchange, answer)
         if session is not None:
             exchange.session = session
-        version = answer.result.get("protocolVersion")
-        if isinstance(version, str):
-            endpoint.revisions.setdefault(version)
         if isinstance(info := answer.result.get("serverInfo"), dict):
             endpoint.server_info = info
         if isinstance(capabilities := answer.result.get("capabilities"), dict) and endpoint.capabilities is None:
@@ -382,6 +410,8 @@ class Inspector:
         endpoint, request = exchange.endpoint, answer.request
         if era.learn(exchange, answer):
             self._decided(endpoint, exchange)
+        if (served := era.served_revision(exchange, answer)) is not None:
+            endpoint.revisions.setdefault(served)
         if isinstance(info := answer.meta.get(rev.SERVER_INFO), dict):
             endpoint.server_info = info
         supported = None
@@ -399,11 +429,18 @@ class Inspector:
             endpoint.supported_flow = exchange.flow
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
-        """The server's era is known now: what was judged before that is judged anew."""
-        for earlier in self._undecided.pop(endpoint.url, ()):
+        """More is known of the server's era now: what was judged before that is judged anew."""
+        waiting = self._undecided.pop(endpoint.url, [])
+        still = []
+        for earlier in waiting:
             if earlier is not current:
                 self.rejudge(earlier)
-                self._let_go(earlier)
+            if era.is_undecided(earlier):
+                still.append(earlier)
+            else:
+                self.held.free(earlier, _ERA)
+        if still:
+            self._undecided[endpoint.url] = still
 
     def _ended(self, event: ExchangeEnded) -> None:
         exchange = self.exchanges.get(event.flow)
@@ -436,8 +473,9 @@ class Inspector:
         if exchange.kind == "other":
             self._tell(self._on_ended, exchange)
             if exchange.kind == "other":
+                self.held.settle(exchange)
                 return
-        self._adopt_session(exchange)
+        self._end_session(exchange)
         era.settle(exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
@@ -446,23 +484,47 @@ class Inspector:
         self.conversations.refresh(exchange)
         self.judge.ended(exchange)
         self.touched(exchange)
-        if exchange.kind == "mcp" and exchange.claim.modern and not exchange.endpoint.modern:
-            waiting = self._undecided.setdefault(exchange.endpoint.url, [])
-            if len(waiting) < self.limits.undecided:
-                waiting.append(exchange)
-                return
-            self.count_dropped("undecided exchanges")
-        self._let_go(exchange)
+        if exchange.kind == "mcp":
+            if era.is_undecided(exchange):
+                self._keep_undecided(exchange)
+            if _may_be_answered_elsewhere(exchange):
+                self.held.keep(exchange, _LATE)
+        self.held.settle(exchange)
 
-    def _adopt_session(self, exchange: Exchange) -> None:
-        """A DELETE or a 404 ends a session."""
+    def _keep_undecided(self, exchange: Exchange) -> None:
+        waiting = self._undecided.setdefault(exchange.endpoint.url, [])
+        waiting.append(exchange)
+        self.held.keep(exchange, _ERA)
+        if len(waiting) > self.limits.undecided:
+            self.count_dropped("undecided exchanges")
+            self.held.free(waiting.pop(0), _ERA)
+
+    def _end_session(self, exchange: Exchange) -> None:
+        """A DELETE, a 404 or the end of its HTTP+SSE stream ends a session. What waits in it gets no answer any more."""
         session = exchange.session
-        if session is None or not session.live or session.transport == "http+sse":
+        if session is None or not session.live:
             return
-        if exchange.http_method == "DELETE" and exchange.status is not None and 200 <= exchange.status < 300:
-            session.ended_at, session.ended_why, session.deleted_flow = exchange.ended, "DELETE", exchange.flow
+        answer = exchange.answer
+        if session.transport == "http+sse":
+            if exchange.stream is None or not exchange.stream.http_sse:
+                return
+            session.ended_why = "its stream ended"
+        elif exchange.http_method == "DELETE" and exchange.status is not None and 200 <= exchange.status < 300:
+            session.ended_why, session.deleted_flow = "DELETE", exchange.flow
         elif exchange.status == 404 and exchange.request_fields.has("mcp-session-id") and not exchange.claim.modern:
-            session.ended_at, session.ended_why = exchange.ended, "404"
+            if answer is not None and answer.error_code == rev.METHOD_NOT_FOUND:
+                return
+            session.ended_why = "404"
+        else:
+            return
+        session.ended_at = exchange.ended
+        for message in session.from_client.values():
+            waiting = message.exchange
+            if waiting.over and waiting is not exchange:
+                self.rejudge(waiting)
+                self.held.free(waiting, _LATE)
+        session.from_client.clear()
+        session.from_server.clear()
 
     # Book-keeping
 
@@ -482,16 +544,20 @@ class Inspector:
     def _wait(self, exchange: Exchange) -> None:
         """Kind other, for now: its URL may still be proven an MCP endpoint."""
         waiting = self._waiting.setdefault(exchange.url, [])
-        if len(waiting) < self.limits.undecided:
-            waiting.append(exchange)
+        waiting.append(exchange)
+        self.held.keep(exchange, _UNPROVEN)
+        if len(waiting) > self.limits.undecided:
+            self.held.free(waiting.pop(0), _UNPROVEN)
         while len(self._waiting) > self.limits.endpoints:
-            del self._waiting[next(iter(self._waiting))]
+            for forgotten in self._waiting.pop(next(iter(self._waiting))):
+                self.held.free(forgotten, _UNPROVEN)
 
     def _prove(self, endpoint: Endpoint) -> None:
         endpoint.proven = True
         for exchange in self._waiting.pop(endpoint.url, ()):
             if exchange.kind == "other":
                 self._promote(exchange)
+            self.held.free(exchange, _UNPROVEN)
 
     def _promote(self, exchange: Exchange) -> None:
         """An exchange taken for something else turns out to be MCP."""
@@ -499,7 +565,11 @@ class Inspector:
         exchange.kind = "preflight" if preflight else "mcp"
         if exchange.kind == "mcp":
             self._open_mcp(exchange)
+            self._tell(self._on_requested, exchange)
+            for message in exchange.sent:
+                self._tell(self._on_said, message)
             mirror.check(exchange)
+            self._served(exchange)
         if exchange.over and exchange.answer_reading is not None and not exchange.received:
             for rpc in exchange.answer_reading.messages:
                 self._receive(Message(rpc, exchange, "server", "response.body", exchange.ended or exchange.requested))
@@ -515,9 +585,11 @@ class Inspector:
             elif expected == "legacy":
                 endpoint.expected = "legacy"
             if len(self.endpoints) > self.limits.endpoints:
-                gone = next((k for k, e in self.endpoints.items() if not e.proven), next(iter(self.endpoints)))
+                gone = next((k for k, e in self.endpoints.items() if not e.proven and k != url), next(iter(self.endpoints)))
                 if self.endpoints.pop(gone).proven:
                     self.count_dropped("endpoints")
+                for forgotten in self._undecided.pop(gone, ()):
+                    self.held.free(forgotten, _ERA)
         return endpoint
 
     def _remember(self, exchange: Exchange) -> None:
@@ -526,13 +598,10 @@ class Inspector:
             flow, oldest = next(iter(self.exchanges.items()))
             del self.exchanges[flow]
             self._streams.pop(flow, None)
+            self.held.forget(oldest)
             self.count_dropped("exchanges")
             if self._retire is not None:
                 self._retire(oldest)
-
-    def _let_go(self, exchange: Exchange) -> None:
-        """Nothing will be judged by its bodies any more (trackers keep what they need)."""
-        exchange.release()
 
     def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
         for hook in hooks:
@@ -596,3 +665,11 @@ def _proves(exchange: Exchange) -> bool:
     return exchange.http_method == "POST" and (
         any(m.rpc.kind != "invalid" for m in exchange.sent) or exchange.request_fields.has("mcp-method")
     )
+
+
+def _may_be_answered_elsewhere(exchange: Exchange) -> bool:
+    """A legacy request that was accepted without an answer: it comes on the session's GET stream, or after a resumption."""
+    session = exchange.session
+    if exchange.claim.modern or session is None or not session.live or exchange.status is None or exchange.status >= 300:
+        return False
+    return any(m.rpc.kind == "request" and m.answer is None for m in exchange.sent)

@@ -13,3 +13,5 @@ class Limits:
     endpoints: int = 1_000  # a client that walks a million URLs must not fill the memory
     findings: int = 200  # findings of one exchange: a hostile tools/list can break a rule a million times
     undecided: int = 64  # exchanges of an endpoint kept whole until its server's era is known
+    held: int = 2_000  # exchanges kept whole in all, because a later one may change their verdict
+    held_bytes: int = 32 << 20  # and the bytes that they were read from; as Python objects about five times that

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.headers import trim_ows
 
 PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
 
@@ -21,6 +23,7 @@ class Session:
     transport: Literal["streamable", "http+sse"]
     started: float
     initialize_flow: str = ""  # "" when the initialize was not recorded
+    confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it
     revision: str | None = None
     client_info: dict[str, Any] | None = None
     client_capabilities: dict[str, Any] | None = None
@@ -38,11 +41,19 @@ class Session:
     def live(self) -> bool:
         return self.ended_at is None
 
-    def waiting(self, message: Message, key: Any) -> None:
+    @property
+    def serves(self) -> bool:
+        """Whether a request that names it is a legacy one for that reason alone (ERA001 step 5)."""
+        return self.confirmed and self.ended_at is None
+
+    def waiting(self, message: Message, key: Any) -> list[Message]:
+        """Wait for the answer to a request. Returns those that are waited for no longer: the oldest, or one with that id."""
         table = self.from_client if message.party == "client" else self.from_server
+        forgotten = [before] if (before := table.pop(key, None)) is not None else []
         table[key] = message
         while len(table) > PENDING:
-            table.popitem(last=False)
+            forgotten.append(table.popitem(last=False)[1])
+        return forgotten
 
 
 class Sessions:
@@ -74,13 +85,13 @@ class Sessions:
         return session
 
     def adopt(self, exchange: Exchange) -> Session | None:
-        """A session that is used though its initialize was not recorded; learned from the first accepted request."""
+        """A session that is used though its initialize was not recorded; confirmed once the server accepts it."""
         session_id = exchange.request_fields.first("mcp-session-id")
         if not session_id:
             return None
         session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
-        version = exchange.request_fields.first("mcp-protocol-version")
-        session.revision = version.strip() if version else None
+        version = trim_ows(exchange.request_fields.first("mcp-protocol-version") or "")
+        session.revision = version if version in rev.LEGACY else None
         self._put(self._by_id, (exchange.endpoint.url, session_id), session)
         return session
 
@@ -97,7 +108,7 @@ class Sessions:
             self._put(self._by_id, (exchange.endpoint.url, session_id), session)
         result = answer.result
         version = result.get("protocolVersion")
-        session.initialize_flow = exchange.flow
+        session.initialize_flow, session.confirmed = exchange.flow, True
         session.revision = version if isinstance(version, str) else None
         session.server_info = _object(result.get("serverInfo"))
         session.server_capabilities = _object(result.get("capabilities"))
@@ -122,7 +133,7 @@ class Sessions:
         # Behind a reverse proxy the announced origin may be the public one: the path decides.
         origin = exchange.url[: len(exchange.url) - len(urlsplit(exchange.url).path)]
         url = origin + target.path + ("?" + target.query if target.query else "")
-        session = Session(url, exchange.endpoint, "http+sse", at)
+        session = Session(url, exchange.endpoint, "http+sse", at, confirmed=True)
         self._put(self._announced, url, session)
         return session
 

@@ -23,7 +23,8 @@ class Tracker:
         self.limits = inspector.limits
 
     def requested(self, exchange: Exchange) -> Iterable[Exchange] | None:
-        """An HTTP request is complete; claim, session and `sent` are set."""
+        """An HTTP request is complete; claim, session and `sent` are set. Told again, with kind `mcp`, about an exchange of kind
+        `other` that turns out to be MCP."""
 
     def said(self, message: Message) -> Iterable[Exchange] | None:
         """A JSON-RPC message of either side was seen; requests and answers are paired."""
