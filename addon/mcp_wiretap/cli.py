@@ -1,0 +1,148 @@
+"""The command line. Reads arguments and hands them to `command`; whatever is heavy is imported only by who needs it."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mcp_wiretap import __version__
+from mcp_wiretap.command import Refused
+
+TOOLS = {"web": "mitmweb", "console": "mitmproxy", "dump": "mitmdump"}
+FORMATS = ("text", "json", "jsonl", "sarif", "junit", "html")
+SEVERITIES = ("error", "warning", "info", "never")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and arguments[0] in TOOLS and arguments[1:2] not in (["-h"], ["--help"]):
+            from mcp_wiretap.command import tools
+
+            return tools.run(arguments[0], arguments[1:])
+        return _dispatch(_parser().parse_args(arguments))
+    except Refused as refused:
+        print(f"mcp-wiretap: {refused}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("mcp-wiretap: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Who read the report has gone (`| head`); Python must not complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
+
+
+def _dispatch(arguments: argparse.Namespace) -> int:
+    match arguments.command:
+        case "audit":
+            from mcp_wiretap.command import audit
+
+            return audit.run(arguments)
+        case "annotate":
+            from mcp_wiretap.command import annotate
+
+            return annotate.run(arguments)
+        case "rules":
+            from mcp_wiretap.command import rules
+
+            return rules.run(arguments)
+        case "explain":
+            from mcp_wiretap.command import explain
+
+            return explain.run(arguments)
+        case "addon-path":
+            from mcp_wiretap.command import tools
+
+            print(tools.addon_path())
+            return 0
+    raise AssertionError(arguments.command)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nSee `{self.prog} --help`.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mcp-wiretap", description="An inspector for the Model Context Protocol, inside mitmproxy.")
+    parser.add_argument("--version", action="version", version=f"mcp-wiretap {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, tool in TOOLS.items():
+        commands.add_parser(
+            name,
+            add_help=True,
+            help=f"{tool} with the addon loaded",
+            usage=f"mcp-wiretap {name} [any {tool} arguments]",
+            description=f"Starts {tool} with the addon loaded. All arguments go to {tool}; `mcp-wiretap {name} --options` "
+            "lists its options, ours begin with mcp_.",
+        )
+    _audit(commands)
+    _annotate(commands)
+    rules = commands.add_parser("rules", help="the rules as implemented", description="Lists the rules as implemented.")
+    rules.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    explain = commands.add_parser(
+        "explain", help="one rule: what, why, how to fix", description="Explains one rule: what it demands, why, how to fix it."
+    )
+    explain.add_argument("rule", metavar="RULE", help="an id (HDR006, case does not matter) or a name (name-header-mismatch)")
+    commands.add_parser(
+        "addon-path",
+        help="where the addon is, for mitmweb -s",
+        description="Prints the path of the addon, to be given to mitmweb, mitmproxy or mitmdump after -s.",
+    )
+    return parser
+
+
+def _audit(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    audit = commands.add_parser(
+        "audit",
+        help="check recordings",
+        description="Checks recordings (.flow files, HAR) and reports what is wrong in them. Exit status: 0 nothing at or above "
+        "--fail-on, 1 findings, 2 usage, an unreadable file, or a damaged one (after the report).",
+    )
+    audit.add_argument("files", nargs="+", metavar="FILE", help="a .flow file or a HAR; each is a trace of its own")
+    audit.add_argument("--format", choices=FORMATS, default="text", help="of the report (default: text)")
+    audit.add_argument("--output", metavar="FILE", help="write the report there instead of to stdout")
+    audit.add_argument(
+        "--fail-on", choices=SEVERITIES, default="error", help="the mildest severity that gives exit status 1 (default: error)"
+    )
+    _judging(audit)
+    audit.add_argument("--join", action="store_true", help="the files are one trace, for instance of a log that was rotated")
+    audit.add_argument("--jobs", type=_positive, metavar="N", help="files audited at the same time (default: as many as pay)")
+
+
+def _annotate(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    annotate = commands.add_parser(
+        "annotate",
+        help="write a recording anew with the final verdicts on its flows",
+        description="Reads a recording to its end and writes its flows with the comments, marks and metadata that the whole "
+        "trace gives them. What mitmproxy itself writes while traffic is going on has the verdicts of that time.",
+    )
+    annotate.add_argument("input", metavar="IN", help="a .flow file or a HAR")
+    annotate.add_argument("output", metavar="OUT", help="the .flow file to write; it may not be IN")
+    _judging(annotate)
+
+
+def _judging(parser: argparse.ArgumentParser) -> None:
+    """What a trace is judged by; the project file (wiretap.toml) says the same for good."""
+    parser.add_argument(
+        "--select", action="append", default=[], metavar="IDS",
+        help="check by these rules only: ids, families, names or parties, separated by commas",
+    )  # fmt: skip
+    parser.add_argument("--ignore", action="append", default=[], metavar="IDS", help="do not check by these rules")
+    parser.add_argument(
+        "--era", action="append", default=[], metavar="SERVER=ERA",
+        help="the era that you expect of a server, as mcp_era: [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto",
+    )  # fmt: skip
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number

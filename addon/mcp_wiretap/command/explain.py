@@ -1,0 +1,60 @@
+"""`mcp-wiretap explain RULE`: what a rule demands, why, how to fix it, where the specification says so, and an example."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mcp_wiretap import explanation, selection
+from mcp_wiretap.command import Refused
+from mcp_wiretap.command.output import console
+from mcp_wiretap.rule import ALL_REVISIONS, Rule, find_rules
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LEVELS = {"must": "MUST", "should": "SHOULD", "may-note": "worth knowing"}
+_STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        rule = selection.find(arguments.rule, find_rules())
+    except selection.UnknownRule as error:
+        raise Refused(str(error)) from None
+    _print(rule, console())
+    return 0
+
+
+def _print(rule: Rule, out: "Console") -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    told = explanation.of(rule)
+    out.print(Text.assemble((rule.id, f"bold {_STYLES[rule.severity]}"), "  ", (rule.title, "bold")))
+    out.print(Text(f"{rule.name} · {', '.join(_properties(rule))}", "dim"))
+    out.print()
+    out.print(Text(told.demand))
+    for heading, text in (("Why", told.why), ("Fix", told.fix)):
+        if text:
+            out.print()
+            out.print(Text(heading, "bold"))
+            out.print(Padding(Text(text), (0, 0, 0, 2)))
+    for heading, script, style in (("Wrong", told.wrong, "red"), ("Right", told.right, "green")):
+        if script:
+            out.print()
+            out.print(Text(heading, f"bold {style}"))
+            for line in script.splitlines():
+                out.print(Text("  " + line), soft_wrap=True)
+    out.print()
+    out.print(Text("Specification", "bold"))
+    out.print(Text("  " + rule.spec), soft_wrap=True)
+    if address := explanation.link(rule.spec):
+        out.print(Text("  " + address, f"link {address}" if out.is_terminal else ""), soft_wrap=True)
+
+
+def _properties(rule: Rule) -> list[str]:
+    words = [rule.severity, _LEVELS[rule.level], f"breaks it: {rule.party}", f"era: {rule.era}"]
+    if rule.versions != ALL_REVISIONS:
+        words.append("revisions: " + ", ".join(sorted(rule.versions)))
+    if rule.sep:
+        words.append(f"SEP-{rule.sep}")
+    return words

@@ -1,0 +1,34 @@
+"""By what a trace is judged: the project file and, before it, the command line."""
+
+import argparse
+from pathlib import Path
+
+from mcp_wiretap import expectation, project, selection
+from mcp_wiretap.command import Refused
+from mcp_wiretap.command.tracing import Settings
+from mcp_wiretap.rule import Rule
+
+
+def read(arguments: argparse.Namespace, rules: list[Rule]) -> Settings:
+    """`--select` takes the place of the project's selection; `--ignore` and `--era` come on top of what it says."""
+    try:
+        found = project.load(Path.cwd())
+        found.check_rules(rules)
+    except project.ProjectError as error:
+        raise Refused(str(error)) from None
+    select = _rules("--select", arguments.select, rules) or found.select
+    ignore = [*_rules("--ignore", arguments.ignore, rules), *found.ignore]
+    expect = []
+    for entry in arguments.era:
+        try:
+            expect.append(expectation.parse(entry))
+        except ValueError as error:
+            raise Refused(f"--era: {error}") from None
+    return Settings(tuple(select), tuple(ignore), (*expect, *found.expect), tuple(found.silences))
+
+
+def _rules(option: str, values: list[str], rules: list[Rule]) -> list[str]:
+    try:
+        return selection.resolve(selection.split(values), rules)
+    except selection.UnknownRule as error:
+        raise Refused(f"{option}: {error}") from None

@@ -1,0 +1,98 @@
+"""One trace read from recordings and judged: what `audit` and `annotate` have in common.
+
+Runs in this process or in one of its own: what goes in and what comes out can be pickled.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+
+from mcp_wiretap.command.spooling import FileSpool
+from mcp_wiretap.expectation import Expectations, ExpectedEra
+from mcp_wiretap.proxy.recording import Recording
+from mcp_wiretap.report.collect import Collector, Input, Trace
+from mcp_wiretap.rule import RuleBook, Silence
+from mcp_wiretap.trace.events import Event, ExchangeEnded
+from mcp_wiretap.trace.inspector import Inspector
+
+type Advance = Callable[[float], None]  # told the share of the work that was done since the last call
+
+
+@dataclass(slots=True, frozen=True)
+class Settings:
+    """By what a trace is judged."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    expect: tuple[tuple[str, ExpectedEra], ...] = ()
+    silences: tuple[Silence, ...] = ()
+
+    def book(self) -> RuleBook:
+        return RuleBook.of(select=self.select, ignore=self.ignore, silences=self.silences)
+
+
+@dataclass(slots=True, frozen=True)
+class Job:
+    """One trace: the recordings it is made of (several only with --join) and the directory for its lines."""
+
+    paths: tuple[str, ...]
+    spool: str
+    settings: Settings
+
+
+def audit(job: Job, advance: Advance | None = None) -> Trace:
+    """Read the recordings of a job, judge them, leave the lines in its spool. OSError where one cannot be opened."""
+    spool = FileSpool(Path(job.spool))
+    try:
+        return _audit(job, spool, advance)
+    finally:
+        spool.close()
+
+
+def _audit(job: Job, spool: FileSpool, advance: Advance | None) -> Trace:
+    recordings = [Recording(Path(path)) for path in job.paths]
+    places: dict[str, tuple[str, int | None]] = {}
+
+    def place(flow: str) -> tuple[str, int | None]:
+        return places.get(flow, (job.paths[0], None))
+
+    for path, recording in zip(job.paths, recordings, strict=True):
+        for index, flow in enumerate(recording.flow_ids):
+            places.setdefault(flow, (path, index))
+    collector = Collector(spool, place)
+    book = job.settings.book()
+    inspector = Inspector(book, expect=Expectations(job.settings.expect), retire=collector.retire)
+    step = _steps(sum(len(recording.flow_ids) for recording in recordings), advance)
+    for event in _in_time_order(recordings):
+        try:
+            inspector.feed(event)
+        except Exception as error:  # one message that we cannot follow must not end the audit
+            collector.fault(event.flow, "trace", error)
+        if isinstance(event, ExchangeEnded):
+            step()
+    inspector.finish()
+    inputs = [
+        Input(path, len(recording.flow_ids), recording.damage) for path, recording in zip(job.paths, recordings, strict=True)
+    ]
+    return collector.close(inspector, book, inputs)
+
+
+def _in_time_order(recordings: list[Recording]) -> Iterator[Event]:
+    if len(recordings) == 1:
+        return recordings[0].events()
+    return heapq.merge(*(recording.events() for recording in recordings), key=attrgetter("at"))
+
+
+def _steps(total: int, advance: Advance | None, every: int = 50) -> Callable[[], None]:
+    """A function to call for each flow; it reports now and then."""
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if advance is not None and done % every == 0:
+            advance(every / max(total, 1))
+
+    return step

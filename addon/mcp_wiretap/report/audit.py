@@ -1,0 +1,74 @@
+"""The whole of an audit: several traces together, with their lines still in the spools. Every format is written from it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_wiretap import __version__
+from mcp_wiretap.report.collect import Input, SilencedCount, Trace
+from mcp_wiretap.report.spool import Joined, Section, Spool
+from mcp_wiretap.report.tally import Tally
+from mcp_wiretap.rule import Rule
+from mcp_wiretap.trace.finding import RANK
+
+SCHEMA = 1
+NAME = "mcp-wiretap"
+
+
+@dataclass(slots=True)
+class Audit:
+    inputs: list[Input]
+    tally: Tally
+    silenced: list[SilencedCount]
+    spool: Joined
+    rules: dict[str, Rule]  # the rules that were at work, by id
+    fail_on: str = "error"
+
+    @classmethod
+    def of(cls, traces: list[tuple[Trace, Spool]], rules: list[Rule], fail_on: str = "error") -> "Audit":
+        """Put the traces together, in the order given."""
+        tally = Tally()
+        silenced: dict[tuple[str, str, str], SilencedCount] = {}
+        for trace, _ in traces:
+            tally.add(trace.tally)
+            for entry in trace.silenced:
+                key = (entry.rule, entry.endpoint, entry.reason)
+                if key in silenced:
+                    silenced[key].count += entry.count
+                else:
+                    silenced[key] = entry
+        return cls(
+            [input_ for trace, _ in traces for input_ in trace.inputs],
+            tally,
+            list(silenced.values()),
+            Joined(spool for _, spool in traces),
+            {rule.id: rule for rule in rules},
+            fail_on,
+        )
+
+    def lines(self, section: Section) -> Iterator[str]:
+        """The JSON objects of a section of the contract, one a line."""
+        return self.spool.lines(section)
+
+    def objects(self, section: Section) -> Iterator[dict[str, Any]]:
+        return map(json.loads, self.lines(section))
+
+    @property
+    def damaged(self) -> list[Input]:
+        return [input_ for input_ in self.inputs if input_.error is not None]
+
+    @property
+    def exit_status(self) -> int:
+        """0: nothing at or above `fail_on`; 1: findings; 2: an input could not be read to its end."""
+        if self.damaged:
+            return 2
+        return 1 if self.fail_on != "never" and self.tally.worst() >= RANK[self.fail_on] else 0
+
+    @property
+    def tool(self) -> dict[str, str]:
+        return {"name": NAME, "version": __version__}
+
+    @property
+    def summary(self) -> dict[str, int]:
+        return {**self.tally.severities, "flows": self.tally.flows, "mcp_flows": self.tally.mcp_flows}
