@@ -6,9 +6,12 @@ RPC001: an OAuth body such as {"error": "invalid_token"} does not. Spec: 2026-07
 
 import json
 import re
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Literal
 
 MAX_BYTES = 8 << 20
@@ -91,83 +94,125 @@ def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH)
     size = len(body)
     if size > max_bytes:
         return Reading("too-large", problem=f"{size} bytes, more than the limit of {max_bytes}", size=size)
-    bom = body.startswith(b"\xef\xbb\xbf")
+    bom = body[:3] == b"\xef\xbb\xbf"
     try:
-        text = body[3:].decode("utf-8") if bom else body.decode("utf-8")
+        text = body[3:].decode() if bom else body.decode()
     except UnicodeDecodeError as error:
         at = error.start + (3 if bom else 0)
         return Reading("not-utf8", problem=f"byte 0x{body[at]:02x} at {at}", offset=at, bom=bom, size=size)
     reading = read_text(text, max_bytes=max_bytes, max_depth=max_depth)
     reading.bom, reading.size = bom, size
+    if bom and reading.offset is not None:
+        reading.offset += 3
     return reading
 
 
 def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
     """Read the data of an SSE event. Never raises."""
-    if len(text) > max_bytes:
-        return Reading("too-large", problem=f"{len(text)} characters, more than the limit of {max_bytes}", size=len(text))
-    head = text.lstrip(" \t\r\n")[:1]
-    if not head:
-        return Reading("empty", problem="empty", size=len(text))
-    if head not in '{["-0123456789tfn':
-        return Reading("not-json", problem=f"begins with {head!r}", offset=0, size=len(text))
+    size = len(text)
+    if size > max_bytes:
+        return Reading("too-large", problem=f"{size} characters, more than the limit of {max_bytes}", size=size)
+    start = 0 if text[:1] in "{[" and text else size - len(text.lstrip(_SPACE))
+    if start == size:
+        return Reading("empty", problem="empty", size=size)
+    if text[start] not in '{["-0123456789tfn':
+        return Reading("not-json", problem=f"begins with {text[start]!r}", offset=_bytes_before(text, start), size=size)
+    # Only what may be too deep is looked at bracket by bracket.
     if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
-        return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=len(text))
+        return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=size)
     duplicates: list[str] = []
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(items)
-        if len(made) != len(items) and len(duplicates) < _MOST_DUPLICATES:
-            seen: set[str] = set()
-            duplicates.extend(sorted({k for k, _ in items if k in seen or seen.add(k)}))  # type: ignore[func-returns-value]
-        return made
-
     try:
-        value = json.loads(
-            text, object_pairs_hook=pairs, parse_float=ExactFloat, parse_int=_integer, parse_constant=_no_constant
-        )
+        try:
+            if "-0" in text and _MINUS_ZERO.search(text):
+                raise _Unusual
+            value, end = _USUAL.raw_decode(text, start)
+        except json.JSONDecodeError:
+            raise
+        except (_Unusual, ValueError):
+            value, end = _exact_decoder(duplicates).raw_decode(text, start)
+        if end != size and text[end:].strip(_SPACE):
+            raise json.JSONDecodeError("Extra data", text, end + len(text[end:]) - len(text[end:].lstrip(_SPACE)))
     except json.JSONDecodeError as error:
-        return Reading("not-json", problem=f"{error.msg} at {error.pos}", offset=error.pos, size=len(text))
+        return Reading("not-json", problem=f"{error.msg} at {error.pos}", offset=_bytes_before(text, error.pos), size=size)
     except _Constant as error:
-        return Reading("not-json", problem=f"{error} is not JSON", size=len(text))
-    except (ValueError, RecursionError, OverflowError) as error:
-        return Reading("not-json", problem=str(error), size=len(text))
+        return Reading("not-json", problem=f"{error} is not JSON", size=size)
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        return Reading("not-json", problem=str(error), size=size)
     reading = _sort(value)
-    reading.duplicates = tuple(duplicates[:_MOST_DUPLICATES])
+    if duplicates:
+        reading.duplicates = tuple(duplicates[:_MOST_DUPLICATES])
     # Only an escape can bring a surrogate in, since the bytes were UTF-8.
-    reading.surrogates = ("\\ud" in text or "\\uD" in text or not text.isascii()) and _has_surrogate(value)
-    reading.size = len(text)
+    if "\\u" in text and _SURROGATE_ESCAPE.search(text):
+        reading.surrogates = _has_surrogate(value)
+    reading.size = size
     return reading
+
+
+_SPACE = " \t\r\n"
 
 
 class _Constant(Exception):
     pass
 
 
+class _Unusual(Exception):
+    """A duplicate name, or a number that `int` does not keep as it was written: to be read again, more slowly."""
+
+
 def _no_constant(name: str) -> Any:
     raise _Constant(name)
 
 
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(items)
+    if len(made) != len(items):
+        raise _Unusual
+    return made
+
+
+# Made once: making a decoder costs as much as reading a small body with it.
+_USUAL = json.JSONDecoder(object_pairs_hook=_unique, parse_float=ExactFloat, parse_constant=_no_constant)
+_MINUS_ZERO = re.compile(r"-0(?![0-9.eE])")
+
+
+def _exact_decoder(duplicates: list[str]) -> json.JSONDecoder:
+    """A decoder that reads everything, and notes duplicate names."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) != len(items) and len(duplicates) < _MOST_DUPLICATES:
+            counts = Counter(name for name, _ in items)
+            duplicates.extend(sorted(name for name, count in counts.items() if count > 1))
+        return made
+
+    return json.JSONDecoder(
+        object_pairs_hook=pairs, parse_float=ExactFloat, parse_int=_integer, parse_constant=_no_constant
+    )  # fmt: skip
+
+
 def _integer(text: str) -> int | Decimal:
-    return int(text) if len(text) <= _DIGITS else Decimal(text)
+    return int(text) if len(text) <= _DIGITS and text != "-0" else Decimal(text)
 
 
-_STRUCTURE = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*"?', re.S)
+def _bytes_before(text: str, position: int) -> int:
+    return len(text[:position].encode("utf-8", "surrogatepass"))
+
+
+_NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
 def _depth(text: str) -> int:
-    """How deep arrays and objects nest; strings are skipped. Linear."""
-    depth = deepest = 0
-    for match in _STRUCTURE.finditer(text):
-        character = match.group()[0]
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest
+    """How deep arrays and objects nest; strings are skipped. Linear, and without a step of Python for each bracket."""
+    if "\\" in text:
+        # A run of backslashes inside a string escapes itself in pairs; what is left over escapes a quote.
+        text = text.replace("\\\\", "").replace('\\"', "")
+    structure = text.encode("utf-8", "surrogatepass").translate(None, _NO_STRUCTURE)
+    steps = b"".join(structure.split(b'"')[::2]).translate(_STEPS)
+    return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -176,7 +221,7 @@ def _has_surrogate(value: Any) -> bool:
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            if _SURROGATE.search(item):
+            if not item.isascii() and _SURROGATE.search(item):
                 return True
         elif isinstance(item, dict):
             stack.extend(item.keys())
@@ -307,5 +352,5 @@ def _string(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(text)
-    return json.dumps(text, ensure_ascii=False)
+        return encode_basestring_ascii(text)
+    return encode_basestring(text)
