@@ -1,0 +1,232 @@
+"""Live flows made into the events of a trace. The bytes that pass are the bytes that came; event streams pass at once, copied.
+
+What mitmproxy leaves open is decided here: how an event stream is kept (bounded, whatever way it ends), and who ended it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from mitmproxy.connection import ConnectionState
+from mitmproxy.flow import Error
+from mitmproxy.http import HTTPFlow
+
+from mcp_wiretap.proxy.faults import Faults
+from mcp_wiretap.proxy.stored import failure, is_event_stream
+from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.wire.headers import Fields
+
+MOST_EVENTS = 20_000  # of one stream: each leaves its time in the flow, and a list of that length is 400 kB of the .flow file
+REFRESH = 0.5  # seconds between two pictures of an open stream: mitmweb hashes the whole body for each
+
+
+class Trace(Protocol):
+    """What the capture asks of the trace it feeds."""
+
+    def feed(self, event: Event, current: HTTPFlow) -> None:
+        """Take the next event; `current` is the flow whose hook it is."""
+
+    def event_count(self, trace_id: str) -> int:
+        """How many SSE events of an exchange were seen."""
+
+    def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
+        """An open stream has grown: show it."""
+
+
+def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
+    """The request of a live flow. One that the client broke off has no end and no body."""
+    request = flow.request
+    data = request.data
+    ended = data.timestamp_end
+    body = data.content if ended is not None else None
+    if ended is None:
+        ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
+    return RequestSeen(
+        trace_id, ended, data.timestamp_start, request.method, request.scheme, data.host, data.port, request.path,
+        Fields(data.headers.fields), body, flow.client_conn.id, request.host_header,
+    )  # fmt: skip
+
+
+def response_started(flow: HTTPFlow, trace_id: str) -> ResponseStarted:
+    assert flow.response is not None
+    data = flow.response.data
+    return ResponseStarted(trace_id, data.timestamp_start, data.status_code, Fields(data.headers.fields))
+
+
+def who_ended(flow: HTTPFlow, last: float, tcp_timeout: int) -> EndedBy:
+    """Who ended a flow that has an error, by the states of its connections: its text is not to be trusted on HTTP/2. `last`: when
+    something of the flow was last seen; `tcp_timeout`: after how many seconds mitmproxy itself closes a quiet connection."""
+    error = flow.error
+    assert error is not None
+    if error.msg == Error.KILLED_MESSAGE:
+        return "unknown"
+    if flow.client_conn.state is ConnectionState.CLOSED:
+        idle = error.timestamp - last
+        return "unknown" if 0 < tcp_timeout <= idle < tcp_timeout + 2 else "client"
+    if not flow.server_conn.state & ConnectionState.CAN_READ:
+        return "server"
+    # Both are open: an HTTP/2 stream was reset. mitmproxy says "by client" of either side; CANCEL is what clients send.
+    return "client" if "(CANCEL)" in error.msg else "unknown"
+
+
+class Tap:
+    """The stream callable of one response: hands on what it is given, copies up to the limits, tells the trace.
+
+    mitmproxy drops a chunk whose callable raises, and takes b"" for the end of the body: so it returns its argument, always.
+    """
+
+    def __init__(self, capture: "Capture", flow: HTTPFlow, trace_id: str, before: Any) -> None:
+        self._capture = capture
+        self._flow = flow
+        self._trace_id = trace_id
+        self._before = before if callable(before) else None  # another addon's callable: it still decides what passes
+        self._stored: bytes | None = None
+        self._refreshed = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.kept = bytearray()
+        self.dropped = 0
+        self.last = 0.0
+
+    def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
+        try:
+            if data:
+                self._take(data)
+        except Exception as error:
+            self._capture.faults.note("event stream", error, self._flow.id)
+        if self._before is not None:
+            return self._before(data)  # type: ignore[no-any-return]
+        return data
+
+    def _take(self, data: bytes) -> None:
+        self.last = now = self._capture.clock()
+        trace = self._capture.trace
+        room = self._capture.limits.stream - len(self.kept)
+        if trace.event_count(self._trace_id) >= MOST_EVENTS:
+            room = 0
+        if len(data) > room:
+            self.dropped += len(data) - room
+            data = data[:room]
+            if not data:
+                return
+        self.kept += data
+        trace.feed(StreamData(self._trace_id, now, data), self._flow)
+        self._picture(now)
+
+    def _picture(self, now: float) -> None:
+        """Let the user see an open stream grow, but not more often than is cheap; the last picture is never missed."""
+        if now - self._refreshed >= REFRESH:
+            self._show()
+        elif self._timer is None:
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                return
+            self._timer = loop.call_later(REFRESH - (now - self._refreshed), self._show)
+
+    def _show(self) -> None:
+        self._timer = None
+        self._refreshed = self._capture.clock()
+        try:
+            self.store()
+            self._capture.trace.refresh(self._flow, self._trace_id)
+        except Exception as error:
+            self._capture.faults.note("event stream", error, self._flow.id)
+
+    def store(self) -> None:
+        """Put what was kept into the flow, raw. Where the user has mitmproxy store streamed bodies whole, that one stays."""
+        response = self._flow.response
+        if response is not None and (response.raw_content is None or response.raw_content is self._stored):
+            # Not `content`: its setter encodes anew and adds a Content-Length that never was on the wire.
+            self._stored = response.raw_content = bytes(self.kept)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.store()
+
+
+class Capture:
+    """Follows live flows from hook to hook."""
+
+    def __init__(self, trace: Trace, limits: Limits, faults: Faults, clock: Callable[[], float] = time.time) -> None:
+        self.trace = trace
+        self.limits = limits
+        self.faults = faults
+        self.clock = clock
+        self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
+        self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
+
+    def follows(self, flow: HTTPFlow) -> bool:
+        """Whether the flow is live, or was when its request came (a killed flow is no longer live)."""
+        return flow.live or flow.id in self._open
+
+    def request(self, flow: HTTPFlow) -> None:
+        if flow.is_replay == "request":
+            # mitmproxy replays in place, under the same flow id: for the trace it is a new exchange.
+            count = self._replays.get(flow, ("", 0))[1] + 1
+            self._replays[flow] = (f"{flow.id}-replay-{count}", count)
+        self._open[flow.id] = None
+        self.trace.feed(request_seen(flow, self.trace_id(flow)), flow)
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        response = flow.response
+        assert response is not None
+        trace_id = self.trace_id(flow)
+        self.trace.feed(response_started(flow, trace_id), flow)
+        # Of a response that an addon made (replay, map local) the content is there, and a callable would never be called.
+        if response.data.content is None and is_event_stream(response.headers.get("content-type", "")):
+            tap = Tap(self, flow, trace_id, response.stream)
+            self._open[flow.id] = tap
+            response.stream = tap
+
+    def response(self, flow: HTTPFlow) -> None:
+        assert flow.response is not None
+        data = flow.response.data
+        self._end(flow, data.timestamp_end or self.clock(), "complete", None)
+
+    def error(self, flow: HTTPFlow, tcp_timeout: int) -> None:
+        assert flow.error is not None
+        if flow.id not in self._open:
+            self.request(flow)
+        tap = self._open.get(flow.id)
+        last = tap.last if tap is not None else 0.0
+        if not last:
+            head = flow.response.data.timestamp_start if flow.response is not None else None
+            last = head or flow.request.data.timestamp_end or flow.request.data.timestamp_start
+        ended_by = who_ended(flow, last, tcp_timeout)
+        self._end(flow, flow.error.timestamp, ended_by, failure(flow.error.msg, ended_by))
+
+    def _end(self, flow: HTTPFlow, at: float, ended_by: EndedBy, error: str | None) -> None:
+        trace_id = self.trace_id(flow)
+        tap = self._open.pop(flow.id, None)
+        if tap is not None:
+            tap.close()
+            # After the body is in the flow: a fault in the trace must not cost it.
+            self.trace.feed(ExchangeEnded(trace_id, at, None, True, ended_by, error, tap.dropped), flow)
+            return
+        response = flow.response
+        body = response.data.content if response is not None else None
+        streamed = False
+        if response is not None and body is not None and is_event_stream(response.headers.get("content-type", "")):
+            self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
+            streamed, body = True, None
+        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error), flow)
+
+    def close(self) -> None:
+        """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""
+        for tap in self._open.values():
+            if tap is not None:
+                try:
+                    tap.close()
+                except Exception as error:
+                    self.faults.note("shutdown", error)
+        self._open.clear()
+
+    def trace_id(self, flow: HTTPFlow) -> str:
+        if flow.is_replay == "request" and flow in self._replays:
+            return self._replays[flow][0]
+        return flow.id

@@ -1,0 +1,65 @@
+"""Faults of our own: caught, counted, said once, listed. Traffic never notices (DESIGN.md "Fail open")."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Concatenate, Protocol, cast
+
+logger = logging.getLogger(__name__)
+
+LISTED = 200  # one fault that hits every flow must not fill the memory; the count goes on
+
+
+@dataclass(slots=True)
+class Fault:
+    flow: str | None
+    where: str
+    error: str
+
+
+@dataclass(slots=True)
+class Faults:
+    """What went wrong in our own code since the proxy started."""
+
+    listed: list[Fault] = field(default_factory=list)
+    count: int = 0
+    _said: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, where: str, error: Exception, flow: str | None = None) -> None:
+        """Count a fault. The first of its kind is logged with its traceback, at WARNING: a record of level ERROR while mitmproxy
+        starts would end it."""
+        self.count += 1
+        if len(self.listed) < LISTED:
+            self.listed.append(Fault(flow, where, f"{type(error).__name__}: {error}"))
+        kind = (where, type(error).__name__)
+        if kind not in self._said and len(self._said) < LISTED:
+            self._said.add(kind)
+            logger.warning(
+                "mcp-wiretap: fault in %s; traffic passes untouched, such faults are counted from now on", where, exc_info=error
+            )
+
+
+class HasFaults(Protocol):
+    @property
+    def faults(self) -> Faults: ...
+
+
+def fail_open[S: HasFaults, **P](hook: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """A hook of the addon whose exceptions end here."""
+
+    name = hook.__name__
+
+    @wraps(hook)
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            hook(self, *args, **kwargs)
+        except Exception as error:
+            self.faults.note(name, error, _flow_id(args))
+
+    return cast(Callable[Concatenate[S, P], None], guarded)
+
+
+def _flow_id(args: tuple[Any, ...]) -> str | None:
+    found = getattr(args[0], "id", None) if args else None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,118 @@
+"""The options `mcp_*`: what they are called, what they may hold, and what the trace is made of by them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from mitmproxy import exceptions
+from mitmproxy.addonmanager import Loader
+
+from mcp_wiretap.rule import Rule, RuleBook, endpoint_matches, find_rules, matches
+from mcp_wiretap.trace.limits import Limits
+
+_DEFAULT = Limits()
+
+_OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
+    (
+        "mcp_era", Sequence[str], [],
+        "What you expect of a server: [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto, * allowed, the first that fits counts. "
+        "Traffic of the other era there is an error (ERA025). Without it, nothing is expected.",
+    ),
+    ("mcp_select", Sequence[str], [], "Check by these rules only: ids (HDR006), families (HDR), names, client or server."),
+    ("mcp_ignore", Sequence[str], [], "Do not check by these rules: ids, families, names, or a party."),
+    ("mcp_comment", bool, True, "Write what was found into the comment of each MCP flow. Your own comments stay."),
+    ("mcp_mark", bool, True, "Mark MCP flows: red for an error, yellow for a warning, a loop for a round. Your own marks stay."),
+    ("mcp_max_body", int, _DEFAULT.body, "Bytes of one body that are read; a longer one is listed as unchecked."),
+    (
+        "mcp_max_stream", int, _DEFAULT.stream,
+        "Bytes of one event stream that are kept with the flow and read. All of it is forwarded; what is past this is counted.",
+    ),
+    ("mcp_max_state", int, _DEFAULT.state, "Exchanges and conversations remembered, about 3 kB each; the oldest go first."),
+)  # fmt: skip
+NAMES = frozenset(name for name, *_ in _OPTIONS)
+
+
+def add(loader: Loader) -> None:
+    """Register the options with mitmproxy."""
+    for name, kind, default, text in _OPTIONS:
+        loader.add_option(name, kind, default, text)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    pattern: str
+    era: Literal["legacy", "modern"] | None  # None: auto
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of one moment, read and found valid."""
+
+    limits: Limits
+    expectations: tuple[Expectation, ...]
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    comment: bool
+    mark: bool
+
+    @classmethod
+    def read(cls, options: Any) -> "Settings":
+        """OptionsError, saying what is wrong and what would be right, for a value that makes no sense."""
+        return cls(
+            Limits(
+                body=_positive("mcp_max_body", options.mcp_max_body),
+                stream=_positive("mcp_max_stream", options.mcp_max_stream),
+                state=_positive("mcp_max_state", options.mcp_max_state),
+            ),
+            tuple(expectation(entry) for entry in options.mcp_era),
+            _words("mcp_select", options.mcp_select),
+            _words("mcp_ignore", options.mcp_ignore),
+            options.mcp_comment,
+            options.mcp_mark,
+        )
+
+    def expected(self, url: str) -> Literal["legacy", "modern"] | None:
+        """The era that the user expects of an endpoint; None without an expectation."""
+        return next((entry.era for entry in self.expectations if endpoint_matches(entry.pattern, url)), None)
+
+    def book(self) -> RuleBook:
+        """The rules chosen."""
+        return RuleBook.of(installed_rules(), select=self.select, ignore=self.ignore)
+
+
+@cache
+def installed_rules() -> list[Rule]:
+    """The rules of all installed packs, found once."""
+    return find_rules()
+
+
+def expectation(entry: str) -> Expectation:
+    """One value of `mcp_era`."""
+    pattern, equals, era = entry.strip().rpartition("=")
+    if not equals or not pattern or any(c.isspace() for c in pattern):
+        raise exceptions.OptionsError(f"mcp_era: {entry!r} is not [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto")
+    if era == "legacy":
+        return Expectation(pattern, "legacy")
+    if era == "modern":
+        return Expectation(pattern, "modern")
+    if era != "auto":
+        raise exceptions.OptionsError(f"mcp_era: {entry!r} names the era {era!r}; it must be legacy, modern or auto")
+    return Expectation(pattern, None)
+
+
+def _positive(name: str, value: int) -> int:
+    if value < 1:
+        raise exceptions.OptionsError(f"{name}: {value} is not a number above 0")
+    return value
+
+
+def _words(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The words of `mcp_select` or `mcp_ignore`, comma lists taken apart; each must mean a rule."""
+    words = tuple(word for value in values for word in value.replace(",", " ").split())
+    unknown = [word for word in words if not any(matches(rule, (word,)) for rule in installed_rules())]
+    if unknown:
+        raise exceptions.OptionsError(
+            f"{name}: no rule, family, name or party is called {', '.join(unknown)}; `mcp-wiretap rules` lists them"
+        )
+    return words

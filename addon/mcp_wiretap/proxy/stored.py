@@ -1,0 +1,184 @@
+"""A stored flow made into the events that it was when it was live. Reads the state of mitmproxy's flows (its .flow format).
+
+Kept event streams are split at the boundaries of their events, each with the time that `mcp.events` holds for it; without times
+(a recording of someone else's) they come in one piece, marked untimed.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.wire.coding import Decoder
+from mcp_wiretap.wire.headers import Fields
+
+type State = dict[str, Any]
+
+_BLANK_LINE = re.compile(rb"(?:\r\n|\r|\n)(?:\r\n|\r|\n)")
+_HAS_DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data[:\r\n]")
+_ENDS: dict[str, EndedBy] = {"client": "client", "server": "server", "unknown": "unknown"}
+
+
+def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] | None = None) -> list[Event]:
+    """The events of a stored HTTP flow, in order. `address` (scheme, host, port) replaces the request's, where mitmproxy has
+    rewritten it while loading. KeyError, TypeError or ValueError where the state is not that of an HTTP flow."""
+    request, response, error = state["request"], state["response"], state["error"]
+    flow, metadata = state["id"], state["metadata"]
+    seen = _request(flow, state, request, response, error, address)
+    events: list[Event] = [seen]
+    if response is None and error is None:
+        return events
+    ended = _ended_at(response, error)
+    if response is None:
+        by, text = _who(error, response, metadata)
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, text))
+        return events
+    head = response["timestamp_start"]
+    head = float(head) if head is not None else seen.at
+    fields = Fields([(name, value) for name, value in response["headers"]])
+    events.append(ResponseStarted(flow, head, response["status_code"], fields))
+    body, streamed, problem = response["content"], False, None
+    if body is not None and is_event_stream(fields.first("content-type") or ""):
+        times = metadata.get("mcp.events")
+        coding = fields.first("content-encoding")
+        pieces, problem = _stream(flow, body, coding, times, ended if ended is not None else head, stream_limit)
+        events += pieces
+        body, streamed = None, True
+    if ended is None:
+        return events  # saved while it was open
+    by, text = _who(error, response, metadata)
+    dropped = metadata.get("mcp.dropped")
+    events.append(
+        ExchangeEnded(
+            flow, ended, body, streamed, by, text, dropped if isinstance(dropped, int) else 0, decode_problem=problem
+        )
+    )
+    return events
+
+
+def started_at(request: State) -> float:
+    return float(request["timestamp_start"] or 0.0)
+
+
+def _request(
+    flow: str, state: State, request: State, response: State | None, error: State | None, address: tuple[str, str, int] | None
+) -> RequestSeen:
+    started = started_at(request)
+    ended, body = request["timestamp_end"], request["content"]
+    if ended is None:  # the client broke off
+        body = None
+        ended = error["timestamp"] if error is not None else started
+    head = response["timestamp_start"] if response is not None else None
+    if head is not None and started <= head < ended:
+        ended = head  # HAR readers give the request the end of the whole entry
+    scheme, host, port = address or (_text(request["scheme"]), _name(request["host"]), request["port"])
+    fields = Fields([(name, value) for name, value in request["headers"]])
+    return RequestSeen(
+        flow, float(ended), started, _text(request["method"]), scheme, host, port, _text(request["path"]), fields, body,
+        state["client_conn"]["id"], _authority(request, fields),
+    )  # fmt: skip
+
+
+def _authority(request: State, fields: Fields) -> str | None:
+    """As mitmproxy's `host_header`: :authority on HTTP/2 and 3, Host before."""
+    hosts = fields.all_bytes("host")
+    host = ", ".join(_text(h) for h in hosts) if hosts else None
+    if _text(request["http_version"]) in ("HTTP/2.0", "HTTP/2", "HTTP/3", "HTTP/3.0"):
+        return _idna(request["authority"]) or host
+    return host
+
+
+def _idna(value: bytes | str) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode("idna")
+    except UnicodeError:
+        return value.decode("utf-8", "surrogateescape")
+
+
+def _ended_at(response: State | None, error: State | None) -> float | None:
+    if error is not None:
+        return float(error["timestamp"])
+    ended = response["timestamp_end"] if response is not None else None
+    return float(ended) if ended is not None else None
+
+
+def _who(error: State | None, response: State | None, metadata: State) -> tuple[EndedBy, str | None]:
+    """Who ended a stored flow: what we noted when it was live, else what the error's text tells (connection states are not
+    stored)."""
+    if error is None:
+        return "complete", None
+    text: str = error["msg"]
+    noted = metadata.get("mcp.ended")
+    by = _ENDS.get(noted) if isinstance(noted, str) else None
+    if by is None:
+        by = _who_by_text(text, response is not None)
+    return by, failure(text, by)
+
+
+def _who_by_text(text: str, answered: bool) -> EndedBy:
+    if text == "Client disconnected." or text.endswith("(CANCEL)"):
+        return "client"
+    if answered:
+        return "server" if "peer closed connection without sending complete message body" in text else "unknown"
+    refused = "Connect call failed" in text or "server closed connection" in text or text.startswith("[Errno")
+    return "server" if refused else "unknown"
+
+
+def failure(text: str, by: EndedBy) -> str:
+    """mitmproxy's word for an error, put right where it is known to say something else than happened."""
+    if text == "Connection killed.":
+        return "killed in mitmproxy"
+    if by == "unknown" and text == "Client disconnected.":
+        return "closed by mitmproxy after too long without traffic (option tcp_timeout)"
+    return text
+
+
+def is_event_stream(content_type: str) -> bool:
+    return content_type[:17].lower() == "text/event-stream"
+
+
+def _stream(
+    flow: str, body: bytes, coding: str | None, times: Any, end: float, limit: int
+) -> tuple[list[StreamData], str | None]:
+    """The pieces of a kept event stream, and what was wrong with its content coding."""
+    problem = None
+    if coding:
+        decoder = Decoder(coding, limit)
+        body = decoder.feed(body[:limit])
+        decoder.finish()
+        problem = decoder.problem
+    if not isinstance(times, list) or not all(isinstance(t, int | float) for t in times):
+        return ([StreamData(flow, end, body, decoded=True, timed=False)] if body else []), problem
+    return [StreamData(flow, at, data, decoded=True) for at, data in split(body, times, end)], problem
+
+
+def split(body: bytes, times: list[float], end: float) -> Iterator[tuple[float, bytes]]:
+    """Cut an event stream after each event, with the time of that event. Events that came at once stay together. What follows
+    the last event, and events without a time, come at `end`."""
+    start = boundary = scanned = count = 0
+    current: float | None = None
+    for match in _BLANK_LINE.finditer(body):
+        block, scanned = scanned, match.end()
+        # From the newline before the block: the pattern wants one in front of a field.
+        if not _HAS_DATA.search(body, max(block - 1, 0), scanned):
+            continue
+        at = times[count] if count < len(times) else end
+        count += 1
+        if current is not None and at != current:
+            yield current, body[start:boundary]
+            start = boundary
+        current, boundary = at, scanned
+    if current is not None and boundary > start:
+        yield current, body[start:boundary]
+    if boundary < len(body):
+        yield end, body[boundary:]
+
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+
+
+def _name(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode("idna")

@@ -1,0 +1,74 @@
+"""A trace at work inside mitmproxy: an Inspector, the flows that it speaks of, and what it says written on them."""
+
+from collections.abc import Callable, Iterable
+from weakref import WeakValueDictionary
+
+from mitmproxy.http import HTTPFlow
+
+from mcp_wiretap.proxy.annotate import annotate
+from mcp_wiretap.proxy.options import Settings
+from mcp_wiretap.trace.events import Event
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.model import Exchange
+
+
+class Watch:
+    """`updated(flows)` is called with flows whose annotation changed outside of their own hook, so that the UIs show it."""
+
+    def __init__(self, settings: Settings, updated: Callable[[list[HTTPFlow]], None]) -> None:
+        self.settings = settings
+        self.book = settings.book()
+        self.inspector = Inspector(self.book, settings.limits, expect=lambda url: self.settings.expected(url))
+        # Weak: how long a flow is kept is mitmproxy's business and the user's.
+        self.flows: WeakValueDictionary[str, HTTPFlow] = WeakValueDictionary()
+        self._updated = updated
+
+    def use(self, settings: Settings) -> None:
+        """The options changed: judge what comes from now on by them."""
+        if (settings.select, settings.ignore) != (self.settings.select, self.settings.ignore):
+            self.book = self.inspector.judge = settings.book()
+        if settings.expectations != self.settings.expectations:
+            for endpoint in self.inspector.endpoints.values():
+                endpoint.expected = settings.expected(endpoint.url)
+        if settings.limits != self.settings.limits:
+            self.inspector.limits = settings.limits
+            for tracker in self.inspector.trackers:
+                tracker.limits = settings.limits
+        self.settings = settings
+
+    def feed(self, event: Event, current: HTTPFlow) -> None:
+        """Take the next event of a flow, in the hook of that flow."""
+        if event.flow not in self.flows:
+            self.flows[event.flow] = current
+        self.show(self.inspector.feed(event), current)
+
+    def show(self, changed: Iterable[Exchange], current: HTTPFlow | None = None) -> None:
+        """Write verdicts on their flows. mitmproxy itself tells the UIs of the current one."""
+        late = []
+        for exchange in changed:
+            flow = self.flows.get(exchange.flow)
+            if flow is not None and self._write(flow, exchange) and flow is not current:
+                late.append(flow)
+        if late:
+            self._updated(late)
+
+    def event_count(self, trace_id: str) -> int:
+        exchange = self.inspector.exchanges.get(trace_id)
+        return exchange.stream.count if exchange is not None and exchange.stream is not None else 0
+
+    def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
+        exchange = self.inspector.exchanges.get(trace_id)
+        if exchange is not None:
+            self._write(flow, exchange, times=True)
+        self._updated([flow])
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        self.show(self.inspector.finish())
+        for exchange in self.inspector.exchanges.values():
+            if not exchange.over and (flow := self.flows.get(exchange.flow)) is not None:
+                self._write(flow, exchange, times=True)
+
+    def _write(self, flow: HTTPFlow, exchange: Exchange, *, times: bool = False) -> bool:
+        settings = self.settings
+        return annotate(flow, exchange, comments=settings.comment, marks=settings.mark, times=times)

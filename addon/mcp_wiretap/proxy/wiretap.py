@@ -1,0 +1,103 @@
+"""The addon object. Its hooks translate and delegate; what they do is in the modules beside this one."""
+
+import logging
+from collections.abc import Sequence
+
+from mitmproxy import ctx, hooks
+from mitmproxy.addonmanager import Loader
+from mitmproxy.http import HTTPFlow
+
+from mcp_wiretap.proxy import options
+from mcp_wiretap.proxy.capture import Capture
+from mcp_wiretap.proxy.faults import Faults, fail_open
+from mcp_wiretap.proxy.loaded import Loaded
+from mcp_wiretap.proxy.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+TCP_TIMEOUT = 24 * 3600  # seconds: an event stream may be quiet for hours, and mitmproxy's default ends it after ten minutes
+
+
+class Wiretap:
+    """An inspector for the Model Context Protocol: follows live and loaded MCP traffic and says on each flow what it is."""
+
+    name = "mcpwiretap"
+
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self.watch: Watch | None = None
+        self.loaded: Loaded | None = None
+        self._capture: Capture | None = None
+        self._over = False
+
+    def load(self, loader: Loader) -> None:
+        options.add(loader)
+
+    def configure(self, updated: set[str]) -> None:
+        if self._capture is None or updated & options.NAMES:
+            self._use(options.Settings.read(ctx.options))
+
+    @fail_open
+    def running(self) -> None:
+        _prepare_mitmproxy()
+
+    @fail_open
+    def request(self, flow: HTTPFlow) -> None:
+        if flow.live and self._capture is not None and not self._over:
+            self._capture.request(flow)
+
+    @fail_open
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        if self._capture is not None and self._capture.follows(flow) and not self._over:
+            self._capture.responseheaders(flow)
+
+    @fail_open
+    def response(self, flow: HTTPFlow) -> None:
+        if self._capture is not None and self._capture.follows(flow):
+            self._capture.response(flow)
+        elif self.loaded is not None:
+            self.loaded.took(flow)
+
+    @fail_open
+    def error(self, flow: HTTPFlow) -> None:
+        if self._over or self._capture is None or self.loaded is None:
+            return
+        if self._capture.follows(flow):
+            self._capture.error(flow, ctx.options.tcp_timeout)
+        elif not flow.live:
+            self.loaded.took(flow)
+
+    @fail_open
+    def done(self) -> None:
+        if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
+            self._over = True
+            self._capture.close()
+            self.watch.finish()
+            self.loaded.finish()
+
+    def _use(self, settings: options.Settings) -> None:
+        if self.watch is None or self.loaded is None or self._capture is None:
+            self.watch = Watch(settings, _tell)
+            self.loaded = Loaded(settings, _tell, self.faults)
+            self._capture = Capture(self.watch, settings.limits, self.faults)
+            return
+        self.watch.use(settings)
+        self.loaded.use(settings)
+        self._capture.limits = settings.limits
+
+
+def _tell(flows: Sequence[HTTPFlow]) -> None:
+    """Let the UIs show flows anew."""
+    ctx.master.addons.trigger(hooks.UpdateHook(flows))
+
+
+def _prepare_mitmproxy() -> None:
+    """Options of mitmproxy that stand in the way of MCP, changed only where they are as mitmproxy made them."""
+    if _at_default("tcp_timeout"):
+        ctx.options.update(tcp_timeout=TCP_TIMEOUT)
+    if _at_default("web_columns") and "comment" not in ctx.options.web_columns:
+        ctx.options.update(web_columns=[*ctx.options.web_columns, "comment"])
+
+
+def _at_default(name: str) -> bool:
+    return name in ctx.options and not ctx.options.has_changed(name)

@@ -1,0 +1,121 @@
+"""An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
+
+    ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])][: MESSAGE [ID] (+k)]
+"""
+
+from mcp_wiretap.trace.finding import RANK, Finding
+from mcp_wiretap.trace.model import Conversation, Exchange
+from mcp_wiretap.wire.revision import error_name
+from mcp_wiretap.wire.secret import one_line, safe
+
+NAME = 120  # characters of a name or a method: a line is read at a glance, the whole name is in the content view
+MESSAGE = 300
+VALUE = 400  # characters of one metadata value
+MARKS = {"error": ":red_circle:", "warning": ":yellow_circle:"}
+ROUND_MARK = ":repeat:"
+_ROUNDS = ("requestState", "inputResponses")
+
+
+def comment(exchange: Exchange) -> str:
+    """The line of an exchange; "" where nothing is to be said of it."""
+    if exchange.kind != "mcp" and not exchange.findings:
+        return ""
+    era = exchange.era if exchange.kind == "mcp" else exchange.kind
+    words = [era, shown(exchange.method or exchange.http_method, NAME)]
+    if exchange.name is not None:
+        words.append(shown(exchange.name, NAME))
+    elif exchange.kind != "mcp":
+        words.append(shown(exchange.endpoint.url, NAME))
+    line = f"{' '.join(words)} -> {outcome(exchange)}"
+    if place := mrtr(exchange):
+        line += f" (MRTR {place})"
+    worst = worst_finding(exchange)
+    if worst is not None:
+        line += f": {shown(worst.message, MESSAGE)} [{worst.rule}]"
+        others = len(exchange.findings) - 1
+        if others:
+            line += f" (+{others})"
+    return line
+
+
+def outcome(exchange: Exchange) -> str:
+    """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events."""
+    if exchange.outcome == "error":
+        if exchange.error_code is not None:
+            name = error_name(exchange.error_code)
+            return f"{exchange.error_code} {name}" if name else str(exchange.error_code)
+        return f"HTTP {exchange.status}" if exchange.status is not None else "error"
+    if exchange.outcome == "stream":
+        count = exchange.stream.count if exchange.stream is not None else 0
+        return f"stream, {count} event{'' if count == 1 else 's'}"
+    return exchange.outcome
+
+
+def mrtr(exchange: Exchange) -> str:
+    """The place in a multi round-trip operation: `2`, or `2/3` once it has ended; "" outside of one."""
+    conversation = exchange.conversation
+    if conversation is None or exchange.round is None:
+        return "1" if exchange.outcome == "input_required" else ""
+    if not is_mrtr(conversation):
+        return str(exchange.round) if exchange.outcome == "input_required" else ""
+    return f"{exchange.round}/{len(conversation.rounds)}" if conversation.over else str(exchange.round)
+
+
+def is_mrtr(conversation: Conversation) -> bool:
+    return any(link.by in _ROUNDS for link in conversation.links)
+
+
+def worst_finding(exchange: Exchange) -> Finding | None:
+    """The first of the most severe findings."""
+    return max(exchange.findings, key=lambda f: RANK[f.severity or "info"], default=None)
+
+
+def mark(exchange: Exchange) -> str:
+    """The emoji of an exchange: red for an error, yellow for a warning, a loop for a round without findings."""
+    if exchange.findings:
+        return MARKS.get(exchange.severity or "info", "")
+    return ROUND_MARK if mrtr(exchange) else ""
+
+
+def metadata(exchange: Exchange) -> dict[str, str | int]:
+    """Flat facts for mitmproxy's `~meta`. A key without a value is absent."""
+    if exchange.kind == "other" or (exchange.kind != "mcp" and not exchange.findings and not exchange.faults):
+        return {}
+    found: dict[str, str | int] = {}
+    if exchange.kind == "mcp":
+        found["mcp.era"] = exchange.era
+        found["mcp.outcome"] = exchange.outcome
+        if exchange.revision:
+            found["mcp.revision"] = shown(exchange.revision, VALUE)
+        if exchange.method:
+            found["mcp.method"] = shown(exchange.method, VALUE)
+        if exchange.name is not None:
+            found["mcp.name"] = shown(exchange.name, VALUE)
+        if exchange.error_code is not None:
+            found["mcp.code"] = number(exchange.error_code)
+        if exchange.conversation is not None and exchange.round is not None:
+            found["mcp.conversation"] = exchange.conversation.id
+            found["mcp.round"] = exchange.round
+    if exchange.findings:
+        found["mcp.rules"] = " ".join(dict.fromkeys(f.rule for f in exchange.findings))
+        found["mcp.severity"] = exchange.severity or "info"
+    if notes := _notes(exchange):
+        found["mcp.notes"] = notes
+    return found
+
+
+def _notes(exchange: Exchange) -> str:
+    """Faults of ours, what was not kept, what was not checked."""
+    notes = [f"fault in {where}: {error}" for where, error in exchange.faults]
+    notes += [f"unchecked: {u.what}: {u.why}" for u in exchange.unchecked]
+    return "; ".join(shown(note, VALUE) for note in notes[:20])
+
+
+def number(value: int) -> int | str:
+    """An integer that any reader of the file can hold; a hostile error code may have thousands of digits."""
+    return value if abs(value) < 1 << 62 else shown(f"{value:.5e}" if abs(value) < 10**300 else "(huge)", VALUE)
+
+
+def shown(text: str, limit: int) -> str:
+    """Text from the wire on one line, visible, encodable, cut."""
+    return safe(one_line(text, limit))
