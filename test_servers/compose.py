@@ -96,9 +96,13 @@ def compose(config: Config) -> ComposedServer:
     return server
 
 
+def items_of(kind: Kind, reference: PresetRef) -> list[Item]:
+    """What one use of a preset makes."""
+    return all_presets(kind)[reference.preset].make(reference.given())
+
+
 def _items(kind: Kind, references: Iterable[PresetRef]) -> list[Item]:
-    presets = all_presets(kind)
-    return [item for reference in references for item in presets[reference.preset].make(reference.given())]
+    return [item for reference in references for item in items_of(kind, reference)]
 
 
 def _remember_sessions(world: World) -> Any:

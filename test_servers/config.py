@@ -124,6 +124,9 @@ class OAuth(_Part):
     issuer: str | None = Field(default=None, description="The authorization server, with mode protected-resource.")
     dynamic_registration: bool = True
     client_id_metadata_documents: bool = True
+    client_metadata_documents: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Metadata documents of clients by URL, known without fetching them."
+    )
     token_ttl_seconds: int = Field(default=3600, ge=1)
 
     @model_validator(mode="after")

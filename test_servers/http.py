@@ -52,6 +52,11 @@ def _streamable_app(server: ComposedServer, path: str, port: int) -> ASGIApp:
     app = EraGate(app, path, _eras(server))
     if modern is not None and modern.inject_spec_errors:
         app = Injector(app, path)
+    if server.config.oauth is not None:
+        # Imported here: only this needs the JWT and cryptography libraries, which take their time to load.
+        from test_servers.oauth_resource import protect
+
+        app = protect(app, server, f"http://127.0.0.1:{port}", path)
     return app
 
 
