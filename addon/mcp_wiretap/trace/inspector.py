@@ -457,7 +457,7 @@ class Inspector:
                 exchange.unchecked.append(Unchecked("event stream", "its body was not recorded"))
             if open_.decoder is not None:
                 self._parse(exchange, open_, open_.decoder.finish(), event.at)
-                exchange.stream.decode_problem = open_.decoder.problem
+                exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
             exchange.stream.unfinished = open_.parser.finish().unfinished
         elif exchange.status is not None:
             reading = self._read(exchange, event.body, exchange.response_fields, "response body")

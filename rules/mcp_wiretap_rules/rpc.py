@@ -1,0 +1,1307 @@
+"""RPC: the JSON-RPC envelope and its error codes (2026-07-28 basic/index#messages and the transport's message rules)."""
+
+from collections.abc import Iterator
+
+from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.requests import CancelTarget, Reuse
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key
+from mcp_wiretap.wire.secret import one_line
+
+INDEX = "2026-07-28 basic/index"
+HTTP = "2026-07-28 basic/transports/streamable-http"
+STREAMABLE = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+# The request was refused before its body was read: nobody knew its id.
+REFUSED_UNREAD = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
+KNOWN_REQUESTS = frozenset(
+    {
+        "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
+        "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe", "completion/complete",
+        "logging/setLevel", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
+    }
+)  # fmt: skip
+
+
+def _is_integer(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+@rule(
+    "RPC001",
+    "jsonrpc-version-member",
+    'jsonrpc must be "2.0"',
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#messages",
+)
+def jsonrpc_version_member(message: Message) -> Iterator[Finding]:
+    """Every JSON-RPC message has the member `jsonrpc` with the string "2.0".
+
+    Why: receivers tell JSON-RPC from other JSON by it, and strict ones refuse the message.
+
+    Fix: send `"jsonrpc": "2.0"`, a string, in every request, notification and response.
+
+    Wrong::
+
+        modern tools/list
+          body {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}
+          -> 400
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    body = message.rpc.body
+    if body.get("jsonrpc") != "2.0":
+        found = body.get("jsonrpc") if "jsonrpc" in body else None
+        yield Finding(
+            f'jsonrpc is {"absent" if "jsonrpc" not in body else one_line(dumps(found), 40)}, not "2.0"',
+            [evidence(message.place("jsonrpc"), found, "2.0")],
+        )
+
+
+@rule(
+    "RPC002",
+    "request-id-null",
+    "Request id is null",
+    on="request",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#requests",
+)
+def request_id_null(message: Message) -> Iterator[Finding]:
+    """A request id is a string or an integer; null is not allowed. A message without the member is a notification.
+
+    Why: an answer with id null cannot be told from an answer to an unreadable request.
+
+    Fix: number the requests, or leave the member out where no answer is wanted.
+
+    Wrong::
+
+        modern tools/list
+          id null
+          -> error -32600
+
+    Right::
+
+        modern tools/list
+          id 0
+          -> result {"tools": []}
+    """
+    if message.rpc.id is None:
+        yield Finding("the request id is null", [evidence(message.place("id"), "null", "a string or an integer")])
+
+
+@rule(
+    "RPC003",
+    "request-id-type",
+    "Request id is not a string or integer",
+    on="request",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#requests",
+)
+def request_id_type(message: Message) -> Iterator[Finding]:
+    """A request id is a string or an integer. `1.0` is an integer in JSON; `""`, `0` and negative numbers are valid.
+
+    Why: readers round fractions, and booleans or objects do not survive a typed decoder: the answer cannot be matched.
+
+    Fix: use a counter or a random string.
+
+    Wrong::
+
+        modern tools/list
+          id 1.5
+          -> error -32600
+
+    Right::
+
+        modern tools/list
+          id "a-1"
+          -> result {"tools": []}
+    """
+    value = message.rpc.id
+    if value is None or isinstance(value, str) or _is_integer(value):
+        return
+    from decimal import Decimal
+
+    if not isinstance(value, Decimal):
+        yield Finding(
+            f"the request id is {one_line(dumps(value), 40)}, neither a string nor an integer",
+            [evidence(message.place("id"), value, "a string or an integer")],
+        )
+
+
+@rule(
+    "RPC004",
+    "id-reused-in-flight",
+    "Same id used while an earlier request is unanswered",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="warning",
+    spec=f"{INDEX}#requests",
+    sep="2567",
+)
+def id_reused_in_flight(message: Message) -> Iterator[Finding]:
+    """A client must not use the id of a request that is still unanswered. Judged only where both came over one connection.
+
+    Why: whoever keeps requests by id (a gateway, an SDK) mixes up the two answers.
+
+    Fix: count ids up for the whole life of the client, subscriptions/listen included.
+
+    Wrong::
+
+        modern tools/call {"name": "a"}
+          id 1
+          -> open
+        modern tools/call {"name": "b"}
+          id 1
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "a"}
+          id 1
+          -> result {"content": []}
+        modern tools/call {"name": "b"}
+          id 1
+          -> result {"content": []}
+    """
+    for reuse in _reuses(message, "id", "in-flight"):
+        yield Finding(
+            f"id {one_line(dumps(reuse.value), 40)} is still in use on this connection (or a gateway shares it)",
+            [evidence(message.place("id"), reuse.value, "an id that is not in flight")],
+            related=(reuse.flow,),
+        )
+
+
+def _reuses(message: Message, what: str, *how: str) -> list[Reuse]:
+    found = message.exchange.facts.get("reuse")
+    return [r for r in found if r.what == what and r.how in how] if found else []
+
+
+@rule(
+    "RPC005",
+    "id-reused-in-session",
+    "Same id used twice in one legacy session",
+    on="request",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="error",
+    spec="2025-11-25 basic/index#requests",
+)
+def id_reused_in_session(message: Message) -> Iterator[Finding]:
+    """Within one session a client uses each request id once, even after it was answered.
+
+    Why: servers keep answers by id for redelivery; a second request with the id gets the first one's answer.
+
+    Fix: count ids up for the life of the session. Sending the same body again after a failed transport is no fault.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          id 7
+          -> result {"content": []}
+        legacy tools/call {"name": "b"}
+          id 7
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          id 7
+          -> result {"content": []}
+        legacy tools/call {"name": "b"}
+          id 8
+          -> result {"content": []}
+    """
+    for reuse in _reuses(message, "id", "in-session", "transport-retry"):
+        retry = reuse.how == "transport-retry"
+        yield Finding(
+            f"id {one_line(dumps(reuse.value), 40)} was used before in this session"
+            + (" (the same request again after a failed transport)" if retry else ""),
+            [evidence(message.place("id"), reuse.value, "an id not used in this session")],
+            "info" if retry else None,
+            related=(reuse.flow,),
+        )
+
+
+@rule(
+    "RPC006",
+    "batch-not-allowed",
+    "JSON array as message",
+    on=("post", "exchange", "event"),
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+)
+def batch_not_allowed(fact: object) -> Iterator[Finding]:
+    """A body (or the data of an event) is one JSON-RPC message. Batches existed in 2025-03-26 only.
+
+    Why: receivers of every other revision refuse an array, whatever is in it.
+
+    Fix: send the messages one by one.
+
+    Wrong::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          header MCP-Protocol-Version: 2025-11-25
+          body [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
+          -> 400
+
+    Right::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          header MCP-Protocol-Version: 2025-03-26
+          body [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
+          -> 202
+    """
+    from mcp_wiretap.trace.model import StreamItem
+
+    if isinstance(fact, StreamItem):
+        exchange, batch, where, party = fact.exchange, fact.reading, f"{fact.where}:", "server"
+    else:
+        assert isinstance(fact, Exchange)
+        exchange = fact
+        if exchange.over:  # subscribed twice: the request at once, the response at the end
+            batch, where, party = exchange.answer_reading, "response.body:", "server"
+        else:
+            batch, where, party = exchange.reading, "request.body:", "client"
+    if exchange.kind != "mcp" or batch is None or batch.kind != "batch":
+        return
+    revision = exchange.session.revision if exchange.session is not None else None
+    revision = revision or exchange.request_fields.first("mcp-protocol-version")
+    if revision == "2025-03-26":
+        return
+    severity = "info" if revision is None else "warning" if revision == "2024-11-05" else None
+    why = f"revision {one_line(revision, 40)} has no batches" if revision else "no revision but 2025-03-26 has batches"
+    yield Finding(
+        f"a JSON array of {len(batch.messages)} messages: {why}",
+        [Evidence(where, f"an array of {len(batch.messages)}", "one JSON-RPC object")],
+        severity,  # type: ignore[arg-type]
+        party,  # type: ignore[arg-type]
+    )
+
+
+@rule(
+    "RPC007",
+    "client-posts-response",
+    "Client sends a JSON-RPC response",
+    on="reply",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    sep="2322",
+    structural=True,
+)
+def client_posts_response(message: Message) -> Iterator[Finding]:
+    """In the modern era a client never sends results or errors: it answers a server by calling again (MRTR).
+
+    Why: servers answer 400, and whatever waits for the answer waits for ever.
+
+    Fix: retry the request with `inputResponses` and the `requestState` that came with `input_required`.
+
+    Wrong::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          header MCP-Protocol-Version: 2026-07-28
+          body {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept"}}
+          -> 400
+
+    Right::
+
+        legacy-reply 1 {"action": "accept"}
+          version 2025-11-25
+          -> 202
+    """
+    yield Finding(
+        f"the client posted a JSON-RPC {message.kind}; the modern era has no requests of the server to answer",
+        [evidence(message.place(), message.kind, "a request or a notification")],
+    )
+
+
+@rule(
+    "RPC008",
+    "response-id-mismatch",
+    "Response id differs from the request id",
+    on="answer",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#responses",
+    versions=STREAMABLE,
+    streamable=True,
+)
+def response_id_mismatch(message: Message) -> Iterator[Finding]:
+    """An answer carries the id of its request, the same value and the same JSON type.
+
+    Why: the client cannot match the answer; SDKs drop it and the call hangs until its timeout.
+
+    Fix: echo the id as it came: `"1"` is not `1`.
+
+    Wrong::
+
+        modern tools/list
+          id 1
+          -> answer-id "1"
+          -> result {"tools": []}
+
+    Right::
+
+        modern tools/list
+          id 1
+          -> result {"tools": []}
+    """
+    request = message.request
+    if message.id_matches or request is None or message.rpc.id is None:
+        return  # absent and null ids are HTS017 and RPC010
+    status = message.exchange.status or 0
+    severity = None
+    if message.kind == "error" and status >= 400:
+        severity = "warning" if message.exchange.endpoint.modern else "info"
+    sent, got = one_line(dumps(request.rpc.id), 40), one_line(dumps(message.rpc.id), 40)
+    yield Finding(
+        f"the answer has id {got}, the request has {sent}",
+        [evidence(message.place("id"), message.rpc.id, dumps(request.rpc.id))],
+        severity,  # type: ignore[arg-type]
+    )
+
+
+@rule(
+    "RPC009",
+    "result-and-error",
+    "Response has both or neither of result/error",
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#responses",
+)
+def result_and_error(message: Message) -> Iterator[Finding]:
+    """A response has exactly one of `result` and `error`.
+
+    Why: receivers differ in which one they believe.
+
+    Fix: leave the other member out; do not send it as null.
+
+    Wrong::
+
+        modern tools/list
+          id 1
+          -> 200 application/json {"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1, "message": "x"}}
+
+    Right::
+
+        modern tools/list
+          id 1
+          -> error -32603
+    """
+    rpc = message.rpc
+    if rpc.method is not None or "method" in rpc.body:
+        return
+    if rpc.kind in ("result", "error") and "result" in rpc.body and "error" in rpc.body:
+        yield Finding("both result and error are there", [evidence(message.place("error"), rpc.error, "one of the two")])
+    elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0" and "error" not in rpc.body:
+        yield Finding("neither result nor error is there", [evidence(message.place(), rpc.body, "result or error")])
+
+
+@rule(
+    "RPC010",
+    "error-id-null",
+    "Error response with id null",
+    on="message",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="info",
+    spec=f"{INDEX}#error-responses",
+)
+def error_id_null(message: Message) -> Iterator[Finding]:
+    """An error to a request whose id could not be read has, by JSON-RPC, id null; the MCP schema leaves the member out.
+
+    Why: both are met; typed clients that follow the MCP schema refuse null.
+
+    Fix: leave `id` out where the request's id is not known.
+
+    Wrong::
+
+        modern tools/list
+          -> 401 application/json {"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "who are you?"}}
+
+    Right::
+
+        modern tools/list
+          -> 401 application/json {"jsonrpc": "2.0", "error": {"code": -32600, "message": "who are you?"}}
+    """
+    rpc, exchange = message.rpc, message.exchange
+    if message.party != "server" or rpc.kind != "error" or not rpc.has_id or rpc.id is not None:
+        return
+    request = exchange.request
+    readable = request is not None and (isinstance(request.rpc.id, str) or _is_integer(request.rpc.id))
+    if not readable or exchange.status in REFUSED_UNREAD:
+        yield Finding("the error has id null; the MCP schema leaves the member out", [evidence(message.place("id"), "null")])
+
+
+@rule(
+    "RPC011",
+    "error-code-not-integer",
+    "error.code is not an integer",
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#error-responses",
+)
+def error_code_not_integer(message: Message) -> Iterator[Finding]:
+    """`error.code` is an integer.
+
+    Why: clients switch on the code; a string or a missing one is an unreadable answer to a typed client.
+
+    Fix: use a defined code, or any integer outside -32768..-32000 for your own errors.
+
+    Wrong::
+
+        modern tools/list
+          -> error "E1"
+
+    Right::
+
+        modern tools/list
+          -> error -32603
+    """
+    error = message.rpc.error
+    if message.rpc.kind != "error" or not isinstance(error, dict):
+        return
+    code = error.get("code")
+    if not _is_integer(code):
+        yield Finding(
+            f"error.code is {'absent' if 'code' not in error else one_line(dumps(code), 40)}, not an integer",
+            [evidence(message.place("error", "code"), code, "an integer")],
+        )
+    elif isinstance(code, ExactFloat):
+        yield Finding(
+            f"error.code is written {code.text}", [evidence(message.place("error", "code"), code.text, str(int(code)))], "info"
+        )
+
+
+@rule(
+    "RPC012",
+    "error-message-missing",
+    "error.message missing or not a string",
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#error-responses",
+)
+def error_message_missing(message: Message) -> Iterator[Finding]:
+    """`error.message` is a string.
+
+    Why: it is all that most people ever see of the error.
+
+    Fix: one sentence that says what was wrong.
+
+    Wrong::
+
+        modern tools/list
+          -> error -32603 {"message": "$none"}
+
+    Right::
+
+        modern tools/list
+          -> error -32603 {"message": "the index is not built"}
+    """
+    error = message.rpc.error
+    if message.rpc.kind == "error" and isinstance(error, dict) and not isinstance(error.get("message"), str):
+        yield Finding(
+            f"error.message is {'absent' if 'message' not in error else one_line(dumps(error['message']), 40)}",
+            [evidence(message.place("error", "message"), error.get("message"), "a string")],
+        )
+
+
+@rule(
+    "RPC013",
+    "undefined-reserved-code",
+    "Undefined code in -32020..-32099",
+    on="message",
+    level="must",
+    party="either",
+    era="modern",
+    severity="error",
+    spec=f"{INDEX}#error-codes",
+)
+def undefined_reserved_code(message: Message) -> Iterator[Finding]:
+    """Codes from -32020 to -32099 belong to the MCP specification, which defines -32020, -32021 and -32022.
+
+    Why: a later revision may give the code a meaning that the server did not mean.
+
+    Fix: use a code outside -32768..-32000.
+
+    Wrong::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error -32050
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error 5001
+    """
+    code = message.error_code
+    if code is not None and -32099 <= code <= -32023 and code != rev.URL_ELICITATION_REQUIRED:
+        yield Finding(
+            f"error code {code} is reserved for the specification, which does not define it",
+            [evidence(message.place("error", "code"), str(code), "a defined code, or one outside -32768..-32000")],
+        )
+
+
+@rule(
+    "RPC014",
+    "legacy-range-code",
+    "Code in -32000..-32019",
+    on="message",
+    level="may-note",
+    party="either",
+    era="modern",
+    severity="info",
+    spec=f"{INDEX}#error-codes",
+)
+def legacy_range_code(message: Message) -> Iterator[Finding]:
+    """Codes from -32000 to -32019 are left over from earlier servers: each server means something of its own by them.
+
+    Why: no client can act on such a code; it reads the text or gives up.
+
+    Fix: use a code that MCP defines where one fits, or a code outside -32768..-32000.
+
+    Wrong::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error -32001
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error -32603
+    """
+    code = message.error_code
+    if code is not None and -32019 <= code <= -32000 and code != rev.RESOURCE_NOT_FOUND:
+        yield Finding(f"error code {code} has no meaning across servers", [evidence(message.place("error", "code"), str(code))])
+
+
+@rule(
+    "RPC015",
+    "retired-resource-not-found",
+    "-32002 emitted on modern",
+    on="answer",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec="2026-07-28 server/resources#error-handling",
+    sep="2164",
+)
+def retired_resource_not_found(message: Message) -> Iterator[Finding]:
+    """-32002 (resource not found) ended with 2025-11-25. A modern server answers -32602 with `data.uri`.
+
+    Why: modern clients take -32002 for an unknown error and do not drop the resource.
+
+    Fix: answer `{"code": -32602, "message": ..., "data": {"uri": ...}}`.
+
+    Wrong::
+
+        modern resources/read {"uri": "file:///gone"}
+          -> result {"contents": []}
+        modern resources/read {"uri": "file:///gone"}
+          -> error -32002
+
+    Right::
+
+        modern resources/read {"uri": "file:///gone"}
+          -> result {"contents": []}
+        modern resources/read {"uri": "file:///gone"}
+          -> error -32602 {"data": {"uri": "file:///gone"}}
+    """
+    if message.error_code == rev.RESOURCE_NOT_FOUND:
+        yield Finding(
+            "error code -32002 was retired; a modern server answers -32602 with data.uri",
+            [evidence(message.place("error", "code"), "-32002", "-32602")],
+        )
+
+
+@rule(
+    "RPC016",
+    "retired-url-elicitation-code",
+    "-32042 on the wrong revision",
+    on="answer",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#error-codes",
+)
+def retired_url_elicitation_code(message: Message) -> Iterator[Finding]:
+    """-32042 (URL elicitation required) belongs to 2025-11-25 only, and names the URLs in `data.elicitations`.
+
+    Why: a modern server asks by `input_required` with a url-mode elicitation; clients do not know the code any more.
+
+    Fix: modern: answer `resultType: "input_required"`. 2025-11-25: give each elicitation its `elicitationId`.
+
+    Wrong::
+
+        modern tools/call {"name": "pay"}
+          -> result {"content": []}
+        modern tools/call {"name": "pay"}
+          -> error -32042
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "pay"}
+          -> error -32042 {"data": {"elicitations": [{"mode": "url", "elicitationId": "e1", "url": "https://x", "message": "m"}]}}
+    """
+    if message.error_code != rev.URL_ELICITATION_REQUIRED:
+        return
+    exchange, where = message.exchange, message.place("error", "code")
+    if exchange.claim.modern:
+        severity = None if exchange.endpoint.modern else "info"
+        text = "error code -32042 was retired; a modern server answers input_required"
+        yield Finding(text, [evidence(where, "-32042", 'resultType "input_required"')], severity)  # type: ignore[arg-type]
+        return
+    if exchange.revision != "2025-11-25":
+        yield Finding("error code -32042 is not defined in this revision", [evidence(where, "-32042")], "info")
+        return
+    data = message.rpc.error.get("data")
+    asked = data.get("elicitations") if isinstance(data, dict) else None
+    if not isinstance(asked, list) or not asked:
+        text = "-32042 must name the URLs in data.elicitations"
+        yield Finding(text, [evidence(message.place("error", "data", "elicitations"), asked, "a non-empty list")])
+        return
+    for index, item in enumerate(asked[:20]):
+        if not isinstance(item, dict) or not isinstance(item.get("elicitationId"), str):
+            place = message.place("error", "data", "elicitations", index, "elicitationId")
+            yield Finding("an elicitation of -32042 has no elicitationId", [evidence(place, None, "a string")])
+
+
+@rule(
+    "RPC017",
+    "new-code-in-jsonrpc-range",
+    "Custom code inside -32768..-32000",
+    on="message",
+    level="should",
+    party="either",
+    era="modern",
+    severity="warning",
+    spec=f"{INDEX}#error-codes",
+)
+def new_code_in_jsonrpc_range(message: Message) -> Iterator[Finding]:
+    """JSON-RPC keeps -32768..-32000 for itself; new codes belong outside.
+
+    Why: the code may collide with a later definition of JSON-RPC or MCP.
+
+    Fix: use any other integer.
+
+    Wrong::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error -32500
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/list
+          -> error -500
+    """
+    code = message.error_code
+    if code is None or not -32768 <= code <= -32100 or code in (rev.PARSE_ERROR, *range(-32603, -32599)):
+        return
+    yield Finding(
+        f"error code {code} is in the range that JSON-RPC reserves",
+        [evidence(message.place("error", "code"), str(code), "a code outside -32768..-32000")],
+    )
+
+
+@rule(
+    "RPC018",
+    "notification-with-id",
+    "notifications/* sent with an id",
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#notifications",
+)
+def notification_with_id(message: Message) -> Iterator[Finding]:
+    """A notification has no id; a request has one.
+
+    Why: with an id the message is a request, and its sender is owed an answer; without one a call gets none.
+
+    Fix: leave the id out of `notifications/*`, and put one on every call.
+
+    Wrong::
+
+        legacy-notify notifications/initialized
+          id 4
+          -> 202
+
+    Right::
+
+        legacy-notify notifications/initialized
+          -> 202
+    """
+    method = message.method
+    if method is None:
+        return
+    if message.rpc.kind == "request" and method.startswith("notifications/"):
+        yield Finding(f"{one_line(method, 60)} is sent with an id", [evidence(message.place("id"), message.rpc.id, "no id")])
+    elif message.rpc.kind == "notification" and method in KNOWN_REQUESTS:
+        yield Finding(
+            f"{method} is sent without an id: the other side sees a notification and never answers",
+            [evidence(message.place("id"), None, "an id")],
+            "info",
+        )
+
+
+@rule(
+    "RPC019",
+    "notification-not-202",
+    "Accepted notification without 202",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    versions=STREAMABLE,
+    streamable=True,
+)
+def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
+    """A server that accepts a notification (legacy: or a posted response) answers HTTP 202.
+
+    Why: clients that look for 202 take 200 or 204 for a failure, or wait for a body.
+
+    Fix: answer 202 with an empty body.
+
+    Wrong::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 200
+
+    Right::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 202
+    """
+    status = exchange.status
+    if status is None or not 200 <= status < 300 or status == 202 or not _expects_no_answer(exchange):
+        return
+    yield Finding(f"the notification was answered with HTTP {status}, not 202", [evidence("response.status", str(status), "202")])
+
+
+def _expects_no_answer(exchange: Exchange) -> bool:
+    return bool(exchange.sent) and all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent)
+
+
+@rule(
+    "RPC020",
+    "notification-202-with-body",
+    "202 carries a body",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#sending-messages",
+    versions=STREAMABLE,
+    streamable=True,
+)
+def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
+    """The 202 that accepts a notification has no body.
+
+    Why: some clients try to read the body as JSON-RPC.
+
+    Fix: send 202 with Content-Length 0.
+
+    Wrong::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 202 text/plain Accepted
+
+    Right::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 202
+    """
+    reading = exchange.answer_reading
+    if exchange.status != 202 or reading is None or reading.size == 0 or not _expects_no_answer(exchange):
+        return
+    yield Finding(
+        f"the 202 has a body of {reading.size} bytes", [evidence("response.body", f"{reading.size} bytes", "an empty body")]
+    )
+
+
+@rule(
+    "RPC021",
+    "body-not-jsonrpc",
+    "POST to the MCP endpoint is not valid JSON-RPC",
+    on="post",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+)
+def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
+    """The body of a POST to an MCP endpoint is one JSON-RPC message in UTF-8.
+
+    Why: there is nothing in it that a server could answer; the right reaction is 400 with -32700 or -32600.
+
+    Fix: look at what the client wrote: a form, a cut body, an empty one.
+
+    Wrong::
+
+        modern tools/list
+          body {"jsonrpc": "2.0", "id": 1, "method"
+          -> 400
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    reading = exchange.reading
+    if exchange.kind != "mcp" or exchange.http_method != "POST" or reading is None:
+        return
+    if reading.kind not in ("not-json", "empty", "not-rpc"):
+        return
+    content_type = (exchange.request_fields.first("content-type") or "").lower()
+    if "x-www-form-urlencoded" in content_type:
+        return  # authorization endpoints live on the same host
+    probe = reading.kind == "empty" and not exchange.auth and not exchange.request_fields.has("mcp-method")
+    yield Finding(
+        f"the body is {'empty' if reading.kind == 'empty' else 'not JSON-RPC'}"
+        + (f" ({one_line(reading.problem, 80)})" if reading.problem and reading.kind != "empty" else ""),
+        [evidence("request.body:", reading.problem or reading.kind, "one JSON-RPC message")],
+        "info" if probe else None,
+    )
+
+
+@rule(
+    "RPC022",
+    "params-not-object",
+    "params is not an object",
+    on=("request", "notification"),
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#requests",
+)
+def params_not_object(message: Message) -> Iterator[Finding]:
+    """`params`, where it is there, is a JSON object, and holds the members that the method needs.
+
+    Why: JSON-RPC allows arrays, MCP does not: servers read params by name.
+
+    Fix: send an object; leave `params` out (legacy) or send the envelope alone (modern) where there is nothing to say.
+
+    Wrong::
+
+        modern tools/call {"arguments": {}}
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "echo", "arguments": {}}
+          -> result {"content": []}
+    """
+    body = message.rpc.body
+    if "params" in body and not isinstance(body["params"], dict):
+        yield Finding(
+            f"params is {one_line(dumps(body['params']), 40)}, not an object",
+            [evidence(message.place("params"), body["params"], "an object")],
+        )
+        return
+    params = message.params
+    for name, kind in _REQUIRED.get(message.method or "", ()):
+        if not isinstance(params.get(name), kind):
+            what = "absent" if name not in params else one_line(dumps(params[name]), 40)
+            wanted = "a string" if kind is str else "an object"
+            yield Finding(
+                f"params.{name} is {what}, {message.method} needs {wanted}",
+                [evidence(message.place("params", name), params.get(name), wanted)],
+            )
+
+
+_REQUIRED: dict[str, tuple[tuple[str, type], ...]] = {
+    "tools/call": (("name", str),),
+    "prompts/get": (("name", str),),
+    "resources/read": (("uri", str),),
+    "resources/subscribe": (("uri", str),),
+    "resources/unsubscribe": (("uri", str),),
+    "completion/complete": (("ref", dict), ("argument", dict)),
+    "tasks/get": (("taskId", str),),
+    "tasks/update": (("taskId", str),),
+    "tasks/cancel": (("taskId", str),),
+    "tasks/result": (("taskId", str),),
+    "logging/setLevel": (("level", str),),
+}  # subscriptions/listen is SUB012's, initialize RES006's
+
+
+@rule(
+    "RPC023",
+    "notification-answered",
+    "Notification received a JSON-RPC response",
+    on="message",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{INDEX}#notifications",
+)
+def notification_answered(message: Message) -> Iterator[Finding]:
+    """A notification is never answered by a JSON-RPC message.
+
+    Why: the client has no request to match it with.
+
+    Fix: answer 202 with an empty body; a refusal may be a 4xx with an error that has no id.
+
+    Wrong::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 200 application/json {"jsonrpc": "2.0", "id": null, "result": {}}
+
+    Right::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 400 application/json {"jsonrpc": "2.0", "error": {"code": -32600, "message": "no"}}
+    """
+    exchange = message.exchange
+    if message.party != "server" or message.rpc.kind not in ("result", "error") or message.request is not None:
+        return
+    status = exchange.status or 0
+    if not exchange.sent or any(m.rpc.kind != "notification" for m in exchange.sent) or not 200 <= status < 300:
+        return
+    yield Finding(
+        f"a notification was answered by a JSON-RPC {message.kind}", [evidence(message.place(), message.kind, "nothing")]
+    )
+
+
+@rule(
+    "RPC024",
+    "duplicate-json-keys",
+    "Duplicate member names",
+    on=("post", "exchange", "event"),
+    level="may-note",
+    party="either",
+    era="both",
+    severity="warning",
+    spec=f"{INDEX}#messages",
+    always=True,
+)
+def duplicate_json_keys(fact: object) -> Iterator[Finding]:
+    """A JSON object names each member once.
+
+    Why: readers disagree on which of two members counts, so a gateway can check one and the server run the other.
+
+    Fix: write each member once.
+
+    Wrong::
+
+        modern tools/call {"name": "echo"}
+          body {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "name": "rm"}}
+          -> 400
+
+    Right::
+
+        modern tools/call {"name": "echo", "arguments": {"text": "{\\"a\\": 1, \\"a\\": 2}"}}
+          -> result {"content": []}
+    """
+    from mcp_wiretap.trace.model import StreamItem
+
+    if isinstance(fact, StreamItem):
+        if fact.reading is not None and fact.reading.duplicates:
+            yield _duplicate(f"{fact.where}:", fact.reading.duplicates, "server")
+        return
+    assert isinstance(fact, Exchange)
+    if fact.kind != "mcp":
+        return
+    reading, where, party = fact.reading, "request.body:", "client"
+    if fact.over:
+        reading, where, party = fact.answer_reading, "response.body:", "server"
+    if reading is not None and reading.duplicates and reading.messages:
+        yield _duplicate(where, reading.duplicates, party)
+
+
+def _duplicate(where: str, names: tuple[str, ...], party: str) -> Finding:
+    shown = ", ".join(one_line(n, 40) for n in names[:5])
+    return Finding(
+        f"the JSON names a member twice: {shown}",
+        [evidence(where, shown, "each member once")],
+        None,
+        party,  # type: ignore[arg-type]
+    )
+
+
+@rule(
+    "RPC025",
+    "server-request-on-modern",
+    "Server sends a JSON-RPC request",
+    on="push",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{HTTP}#receiving-messages",
+    sep="2322",
+)
+def server_request_on_modern(message: Message) -> Iterator[Finding]:
+    """In the modern era the server sends no requests. It asks by answering `input_required` (MRTR).
+
+    Why: modern clients do not answer: whatever waits for the answer hangs.
+
+    Fix: answer the call with `resultType: "input_required"` and the request under `inputRequests`.
+
+    Wrong::
+
+        modern tools/call {"name": "ask"}
+          -> sse
+          -> ask 1 elicitation/create {"message": "?"}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "ask"}
+          capabilities {"elicitation": {}}
+          -> result {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": {}}}}
+    """
+    if message.rpc.kind == "request":
+        yield Finding(
+            f"the server sent a request, {one_line(message.method or '', 60)}, to a modern client",
+            [evidence(message.place("method"), message.method, 'resultType "input_required"')],
+        )
+
+
+@rule(
+    "RPC026",
+    "client-cancelled-notification",
+    "notifications/cancelled POSTed on modern HTTP",
+    on="notification",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec="2026-07-28 basic/patterns/cancellation#transport-specific-cancellation",
+    sep="2575",
+    methods=("notifications/cancelled",),
+)
+def client_cancelled_notification(message: Message) -> Iterator[Finding]:
+    """On modern HTTP a client cancels by closing the response stream; a posted notifications/cancelled is neither needed nor
+    expected.
+
+    Why: servers may ignore it, and a client that relies on it leaves the work running.
+
+    Fix: close the stream of the request.
+
+    Wrong::
+
+        modern-notify notifications/cancelled {"requestId": 1}
+          -> 202
+
+    Right::
+
+        modern tools/call {"name": "slow"}
+          -> sse
+          -> closed client
+    """
+    yield Finding(
+        "notifications/cancelled was posted; on modern HTTP closing the stream is the cancellation",
+        [evidence(message.place("params", "requestId"), message.params.get("requestId"))],
+    )
+
+
+@rule(
+    "RPC027",
+    "server-cancelled-notification",
+    "Server sends notifications/cancelled",
+    on="push",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec="2026-07-28 basic/patterns/cancellation#behavior-requirements",
+    sep="2575",
+    methods=("notifications/cancelled",),
+)
+def server_cancelled_notification(message: Message) -> Iterator[Finding]:
+    """A modern server sends no notifications/cancelled; on HTTP it ends a listen stream by its result and closes.
+
+    Why: there is no request of the server's that could be cancelled.
+
+    Fix: answer the request with an error, or end the listen stream with its result.
+
+    Wrong::
+
+        modern tools/call {"name": "slow"}
+          -> sse
+          -> notify notifications/cancelled {"requestId": 99}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "slow"}
+          -> sse
+          -> error -32603
+    """
+    request = message.exchange.request
+    target = message.params.get("requestId")
+    own = (
+        request is not None and request.method == "subscriptions/listen" and target is not None
+        and id_key(request.rpc.id) == id_key(target)
+    )  # fmt: skip
+    yield Finding(
+        "the server sent notifications/cancelled" + (" for its listen stream; a result and a close are expected" if own else ""),
+        [evidence(message.place("params", "requestId"), target)],
+        "info" if own else None,
+    )
+
+
+@rule(
+    "RPC029",
+    "multiple-final-responses",
+    "More than one response for a request",
+    on="answer",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#receiving-messages",
+    versions=STREAMABLE,
+    streamable=True,
+)
+def multiple_final_responses(message: Message) -> Iterator[Finding]:
+    """A request gets one response.
+
+    Why: the first one ended the call; the second is lost, or read as somebody else's.
+
+    Fix: send progress as notifications and one response at the end.
+
+    Wrong::
+
+        modern tools/call {"name": "twice"}
+          -> sse
+          -> result {"content": []}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "once"}
+          -> sse
+          -> result {"content": []}
+    """
+    request = message.request
+    if request is None or request.answer is None or request.answer is message or not message.id_matches:
+        return
+    if request.answer.exchange is message.exchange and request.exchange is message.exchange:
+        yield Finding(
+            f"id {one_line(dumps(message.rpc.id), 40)} was answered a second time",
+            [evidence(message.place(), message.kind, "one response")],
+        )
+
+
+@rule(
+    "RPC030",
+    "legacy-cancel-target",
+    "Cancellation names an unknown or forbidden request",
+    on="notification",
+    level="must",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec="2025-11-25 basic/utilities/cancellation#behavior-requirements",
+    methods=("notifications/cancelled",),
+)
+def legacy_cancel_target(message: Message) -> Iterator[Finding]:
+    """A cancellation names a request that was sent in the same direction and is still running; never initialize, and a task only
+    by tasks/cancel.
+
+    Why: the receiver ignores it, and the sender believes that the work has stopped.
+
+    Fix: send the id of the running request, with its JSON type.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/cancelled {"requestId": 99}
+          -> 202
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow"}
+          id 5
+          -> open
+        legacy-notify notifications/cancelled {"requestId": 5}
+          -> 202
+    """
+    words = {
+        "unknown": "was never sent in this session",
+        "answered": "was answered already",
+        "initialize": "is initialize, which must not be cancelled",
+        "task": "runs as a task, which is cancelled by tasks/cancel",
+    }
+    targets: list[CancelTarget] = message.exchange.facts.get("cancels", [])
+    for target in targets:
+        if target.state in words:
+            yield Finding(
+                f"request {one_line(dumps(target.value), 40)} {words[target.state]}",
+                [evidence(message.place("params", "requestId"), target.value, "a running request")],
+                related=(target.flow,) if target.flow else (),
+            )
