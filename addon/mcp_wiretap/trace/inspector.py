@@ -103,6 +103,7 @@ class Inspector:
         self._waiting: dict[str, list[Exchange]] = {}  # URL -> exchanges of kind other, until the URL is proven MCP
         self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges whose verdict hangs on what its server is
         self.held = Held(self.limits.held, self.limits.held_bytes, lambda _: self.count_dropped("held exchanges"))
+        self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
         self._changed: dict[str, Exchange] = {}
         self.trackers = [tracker(self) for tracker in TRACKERS]
         self._on_requested = [t.requested for t in self.trackers if type(t).requested is not Tracker.requested]
@@ -430,6 +431,7 @@ class Inspector:
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
         """More is known of the server's era now: what was judged before that is judged anew."""
+        self._enlightened.add(current.flow)
         waiting = self._undecided.pop(endpoint.url, [])
         still = []
         for earlier in waiting:
@@ -482,7 +484,11 @@ class Inspector:
         self._tell(self._on_ended, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        self.judge.ended(exchange)
+        if exchange.flow in self._enlightened:
+            self._enlightened.discard(exchange.flow)
+            self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
+        else:
+            self.judge.ended(exchange)
         self.touched(exchange)
         if exchange.kind == "mcp":
             if era.is_undecided(exchange):

@@ -13,6 +13,7 @@ from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.sessions import Session
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
+from mcp_wiretap.wire.secret import one_line
 
 MOST = 2_000  # ids remembered of one connection or session
 SETTLED_S = 2.0  # a cancellation may cross its answer on the way
@@ -49,7 +50,8 @@ class _Issued:
 
 
 class Requests(Tracker):
-    """Writes `exchange.facts["reuse"]` (list of Reuse) and `exchange.facts["cancels"]` (list of CancelTarget)."""
+    """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `capabilities-change` (flow of the
+    request before, words added, words gone)."""
 
     name = "requests"
 
@@ -57,6 +59,8 @@ class Requests(Tracker):
         super().__init__(inspector)
         # (endpoint, connection) -> id -> request in flight
         self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
+        # (endpoint, Authorization, clientInfo) -> flow and capabilities of the newest request
+        self._declared: OrderedDict[tuple[str, str, tuple[str, str]], tuple[str, dict[str, Any]]] = OrderedDict()
 
     def said(self, message: Message) -> None:
         kind, exchange = message.rpc.kind, message.exchange
@@ -98,9 +102,26 @@ class Requests(Tracker):
         if other is not None and other.answer is None:
             _note(exchange, Reuse("id", message.rpc.id, other.exchange.flow, "in-flight"))
         self._token(message, table.values(), "in-flight")
+        self._capabilities(message)
         table[key] = message
         if len(table) > MOST:
             table.popitem(last=False)
+
+    def _capabilities(self, message: Message) -> None:
+        """What a client declares differently from its request before (MET016)."""
+        exchange = message.exchange
+        if exchange.client_info is None:
+            return
+        who = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+        declared = exchange.capabilities
+        before = self._declared.get(who)
+        self._declared[who] = (exchange.flow, declared)
+        if before is None:
+            if len(self._declared) > self.limits.state:
+                self._declared.popitem(last=False)
+        elif before[1] != declared:
+            now, then = _flat(declared), _flat(before[1])
+            exchange.facts["capabilities-change"] = (before[0], sorted(now - then), sorted(then - now))
 
     def _legacy(self, message: Message, session: Session) -> None:
         exchange, key = message.exchange, id_key(message.rpc.id)
@@ -143,6 +164,16 @@ class Requests(Tracker):
             waiting = session.from_server.get(id_key(target))
             state, flow = ("open", waiting.exchange.flow) if waiting is not None else ("unknown-session", "")
         message.exchange.facts.setdefault("cancels", []).append(CancelTarget(target, state, flow))
+
+
+def _flat(capabilities: dict[str, Any]) -> set[str]:
+    """Capabilities as words: `elicitation`, `elicitation.url`; bounded."""
+    words = set()
+    for name, value in list(capabilities.items())[:50]:
+        words.add(one_line(name, 60))
+        if isinstance(value, dict):
+            words |= {one_line(f"{name}.{inner}", 100) for inner in list(value)[:50]}
+    return words
 
 
 def _state(issued: _Issued | None, at: float) -> tuple[str, str]:
