@@ -58,9 +58,7 @@ def signals_raise_stopped() -> Iterator[None]:
 class Child:
     """One process with its log."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], log: Path, *, cwd: Path, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], log: Path, *, cwd: Path, environment: Mapping[str, str]) -> None:
         self.name = name
         self.log = log
         self._position = 0
@@ -155,9 +153,7 @@ class Children:
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(
-        self, name: str, command: Sequence[str], *, cwd: Path = ROOT, proxied: bool = False, **variables: str
-    ) -> Child:
+    def start(self, name: str, command: Sequence[str], *, cwd: Path = ROOT, proxied: bool = False, **variables: str) -> Child:
         """Start `command`; its log is called `name`. The environment's own HTTP proxy is hidden unless `proxied`."""
         hidden = {"PYTHONPATH", *(() if proxied else PROXY_VARIABLES)}
         environment = {key: value for key, value in os.environ.items() if key not in hidden}

@@ -104,9 +104,7 @@ def make(folder: Path, root: Path) -> None:
     options = ["-qq", "--disable-pip-version-check", "--no-input", "--retries", "5"]
     options += ["--constraint", str(root / "constraints.txt"), "--editable", f"{root}[{EXTRAS}]"]
     if _run([*python, "pip", "install", *options]):
-        raise SetupError(
-            "pip could not install what the project needs (its words are above). Is the package index reachable?"
-        )
+        raise SetupError("pip could not install what the project needs (its words are above). Is the package index reachable?")
     version = python_version(folder)
     if version is None:
         raise SetupError(f"the interpreter in {folder} does not run")
@@ -117,9 +115,7 @@ def make(folder: Path, root: Path) -> None:
 
 def _run(command: list[str], *, quiet: bool = False) -> int:
     """The exit status. Output goes to stderr; settings that would lead pip out of the environment are dropped."""
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("PIP_TARGET", "PIP_PREFIX", "PIP_USER")
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in ("PIP_TARGET", "PIP_PREFIX", "PIP_USER")}
     stderr = subprocess.DEVNULL if quiet else None
     stdout = subprocess.DEVNULL if quiet else sys.stderr
     return subprocess.run(command, env=environment, stdout=stdout, stderr=stderr, check=False).returncode

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from harness.children import Child, ChildError, Children, Stopped, free_ports, signals_raise_stopped
+from harness.children import Child, ChildError, Children, Stopped, signals_raise_stopped
+from harness.proxies import FIRST_PORT, STARTING, Proxy, Upstream, start_proxy
 
-PROXY_PORT = 8080
 WEB_PORT = 8081
-STARTING = 60.0
 CLIENT = 240.0
 STOPPING = 60.0
 READING = 300.0
@@ -37,24 +36,6 @@ class Programs:
     servers: Sequence[str] = (sys.executable, "-m", "test_servers.demo", "servers")
     client: Sequence[str] = (sys.executable, "-m", "test_servers.demo", "client")
     wiretap: Sequence[str] = (str(Path(sys.executable).parent / "mcp-wiretap"),)
-
-
-@dataclass(frozen=True)
-class Upstream:
-    """One server behind the proxy: where a client finds it when it asks the proxy, and how mitmproxy is told."""
-
-    url: str
-    port: int
-
-    @property
-    def mode(self) -> str:
-        scheme, host, *_ = urlsplit(self.url)
-        return f"reverse:{scheme}://{host}@{self.port}"
-
-    @property
-    def proxied(self) -> str:
-        parts = urlsplit(self.url)
-        return f"http://127.0.0.1:{self.port}{parts.path}" + (f"?{parts.query}" if parts.query else "")
 
 
 def say(text: str = "") -> None:
@@ -74,46 +55,6 @@ def start_servers(children: Children, programs: Programs) -> tuple[Child, dict[s
         return servers, {era: addresses[era] for era in ERAS}
     except (ValueError, KeyError) as error:
         raise servers.error(f"did not tell where they listen ({error!r})") from error
-
-
-@dataclass(frozen=True)
-class Proxy:
-    """A mitmproxy that listens in front of every upstream; `page` is the address of mitmweb, with its token, or ""."""
-
-    child: Child
-    upstreams: list[Upstream]
-    page: str = ""
-
-
-def start_proxy(
-    children: Children,
-    command: Sequence[str],
-    urls: Sequence[str],
-    *,
-    port: int = PROXY_PORT,
-    web_port: int | None = None,
-    **how: Any,
-) -> Proxy:
-    """A proxy in front of `urls` on the first free ports from `port` on, once it listens; `how` goes to Children.start.
-
-    Another program may take a port between our look and mitmproxy's: then it is tried again, three times in all.
-    """
-    for attempt in (1, 2, 3):
-        first, *others = free_ports(web_port or port, *[port] * len(urls))
-        ports, web = (others, ["--set", f"web_port={first}"]) if web_port else ([first, *others][: len(urls)], [])
-        upstreams = [Upstream(url, free) for url, free in zip(urls, ports, strict=True)]
-        modes = [word for upstream in upstreams for word in ("--mode", upstream.mode)]
-        child = children.start("proxy", [*command, "--listen-host", "127.0.0.1", *modes, *web], **how)
-        try:
-            for _ in upstreams:
-                child.wait_for(r"reverse proxy to .* listening at", STARTING)
-            page = child.wait_for(r"Web server listening at (\S+)", STARTING)[1] if web_port else ""
-            return Proxy(child, upstreams, page)
-        except ChildError:
-            if attempt == 3 or "address already in use" not in child.output().lower():
-                raise
-            child.stop()
-    raise AssertionError("the loop returns or raises")
 
 
 def run_client(children: Children, programs: Programs, upstreams: Sequence[Upstream]) -> None:
@@ -145,9 +86,7 @@ def record(children: Children, programs: Programs, output: Path) -> None:
     annotate = children.start("annotate", [*programs.wiretap, "annotate", str(provisional), str(final)])
     if status := annotate.wait(READING):
         raise annotate.error(f"failed with status {status}")
-    audit = children.start(
-        "audit", [*programs.wiretap, "audit", str(final), "--format", "json", "--output", str(report)]
-    )
+    audit = children.start("audit", [*programs.wiretap, "audit", str(final), "--format", "json", "--output", str(report)])
     if (status := audit.wait(READING)) not in (0, 1):
         raise audit.error(f"failed with status {status}")
     summarize(json.loads(report.read_text(encoding="utf-8")), final, report)
@@ -191,9 +130,7 @@ def watch(children: Children, programs: Programs, arguments: argparse.Namespace)
     # A local server checks Host and writes it into redirects, so it gets the client's own; a remote one wants its name.
     keep = str(urlsplit(arguments.url).hostname in LOOPBACK).lower()
     command = [*programs.wiretap, "web", "--set", f"keep_host_header={keep}", *browser(arguments), *arguments.mitmproxy]
-    proxy = start_proxy(
-        children, command, [arguments.url], port=arguments.port, web_port=arguments.web_port, proxied=True
-    )
+    proxy = start_proxy(children, command, [arguments.url], port=arguments.port, web_port=arguments.web_port, proxied=True)
     here = proxy.upstreams[0].proxied
     show_pages(proxy)
     say()
@@ -241,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("url", nargs="?", type=server_url, help="inspect this server instead, e.g. https://host/mcp")
     made.add_argument("--once", action="store_true", help="one unattended run: no terminal, no browser; needs --output")
     made.add_argument("--output", type=Path, metavar="DIR", help="where --once leaves recording.flow and audit.json")
-    made.add_argument("--port", type=int, default=PROXY_PORT, help="the first port to try for a proxy (%(default)s)")
+    made.add_argument("--port", type=int, default=FIRST_PORT, help="the first port to try for a proxy (%(default)s)")
     made.add_argument("--web-port", type=int, default=WEB_PORT, help="the first port to try for mitmweb (%(default)s)")
     made.add_argument("--open", action="store_true", help="open mitmweb in the browser")
     made.add_argument("mitmproxy", nargs="*", metavar="-- ARGUMENT", help="after --: more arguments for mitmweb")

@@ -1,6 +1,6 @@
 """Stands in for the servers, the client and the mcp-wiretap command, so that what can go wrong with them can be staged.
 
-`FAULTS` in the environment names what goes wrong, by words; each process leaves its number as a file in the folder `PIDS`.
+`FAULTS` in the environment names what goes wrong, by words; each process leaves its number as a file in folder `PIDS`.
 """
 
 import json

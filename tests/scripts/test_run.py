@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from harness import run
 from harness.children import Children, free_ports
+from harness.proxies import Upstream
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
@@ -127,7 +128,7 @@ def test_ports_that_are_taken_move_on() -> None:
 
 
 def test_the_client_is_pointed_at_the_proxy_with_the_path_of_the_server() -> None:
-    upstream = run.Upstream("https://host.example:8443/a/mcp?key=1", 8080)
+    upstream = Upstream("https://host.example:8443/a/mcp?key=1", 8080)
     assert upstream.mode == "reverse:https://host.example:8443@8080"
     assert upstream.proxied == "http://127.0.0.1:8080/a/mcp?key=1"
 
