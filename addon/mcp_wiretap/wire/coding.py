@@ -5,6 +5,7 @@ A coding that is broken, cut short or unknown is said in `problem`; what decoded
 
 import sys
 import zlib
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import brotli
@@ -14,11 +15,17 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-_CHUNK = 64 << 10  # how much one step of a decoder may put out: bombs are stopped between steps
+_PIECE = 64 << 10  # about how much one step of a decoder puts out: bombs are stopped between steps
+_SLICE = 4 << 10  # how much goes in at one step: what a step had decoded is lost when it meets broken data
+_MOST_STACKED = 8
+_ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: 8 MB; a frame may ask for gigabytes
 
 
 class _Coding(Protocol):
-    def feed(self, data: bytes, room: int) -> bytes: ...
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """What these bytes decode to, in steps. Raises whatever the library raises on broken data."""
+        ...
+
     @property
     def complete(self) -> bool: ...
 
@@ -26,29 +33,41 @@ class _Coding(Protocol):
 class _Zlib:
     def __init__(self, gzip: bool) -> None:
         self._gzip = gzip
-        self._inner: Any = zlib.decompressobj(31) if gzip else None
-        self._started = False
+        self._inner: Any = None  # of the member that is being read
+        self._members = 0
 
-    def feed(self, data: bytes, room: int) -> bytes:
-        if self._inner is None:
-            # deflate is zlib-wrapped by the RFC, raw from some servers: the first byte tells.
-            wrapped = len(data) > 0 and data[0] & 0x0F == 8
-            self._inner = zlib.decompressobj(15 if wrapped else -15)
-        out = bytearray()
-        self._started = self._started or bool(data)
-        while data and len(out) < room:
-            out += self._inner.decompress(data, min(_CHUNK, room - len(out)))
-            data = self._inner.unconsumed_tail
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        full = False
+        while data or full:
+            if self._inner is None:
+                data = self._between(data)
+                if not data:
+                    return
+                self._inner = zlib.decompressobj(31 if self._gzip else _deflate_window(data))
+            piece = self._inner.decompress(data, _PIECE)
+            if piece:
+                yield piece
             if self._inner.eof:
-                data = self._inner.unused_data.lstrip(b"\0")
-                if not data or not self._gzip:
-                    break
-                self._inner = zlib.decompressobj(31)  # a further gzip member
-        return bytes(out)
+                data, full, self._inner = self._inner.unused_data, False, None
+                self._members += 1
+            else:
+                # A full piece may have left output behind though all input is taken.
+                data, full = self._inner.unconsumed_tail, len(piece) == _PIECE
+
+    def _between(self, data: bytes) -> bytes:
+        """What is left to read outside a member: gzip members follow each other, with zero bytes as padding."""
+        if self._members == 0:
+            return data
+        return data.lstrip(b"\0") if self._gzip else b""
 
     @property
     def complete(self) -> bool:
-        return not self._started or self._inner.eof
+        return self._inner is None
+
+
+def _deflate_window(data: bytes) -> int:
+    """`deflate` is zlib-wrapped by the RFC, raw from some servers: the first byte tells."""
+    return 15 if data[0] & 0x0F == 8 else -15
 
 
 class _Brotli:
@@ -56,15 +75,16 @@ class _Brotli:
         self._inner = brotli.Decompressor()
         self._started = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
-        self._started = self._started or bool(data)
-        out = bytearray(self._inner.process(data, output_buffer_limit=min(_CHUNK, max(room, 1))))
-        while len(out) < room and not self._inner.can_accept_more_data():
-            more = self._inner.process(b"", output_buffer_limit=min(_CHUNK, room - len(out)))
-            if not more:
-                break
-            out += more
-        return bytes(out)
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if not data:
+            return
+        self._started = True
+        piece = self._inner.process(data, output_buffer_limit=_PIECE)
+        # `can_accept_more_data` speaks of input that waits; a full piece may have left output behind as well.
+        while len(piece) >= _PIECE or not self._inner.can_accept_more_data():
+            yield piece
+            piece = self._inner.process(b"", output_buffer_limit=_PIECE)
+        yield piece
 
     @property
     def complete(self) -> bool:
@@ -73,28 +93,24 @@ class _Brotli:
 
 class _Zstd:
     def __init__(self) -> None:
-        self._inner = zstd.ZstdDecompressor()
-        self._started = False
+        self._inner: Any = None  # of the frame that is being read
 
-    def feed(self, data: bytes, room: int) -> bytes:
-        self._started = self._started or bool(data)
-        out = bytearray()
-        while len(out) < room:
-            if self._inner.eof:
-                data = self._inner.unused_data
-                if not data:
-                    break
-                self._inner = zstd.ZstdDecompressor()  # a further frame
-            piece = self._inner.decompress(data, max_length=min(_CHUNK, room - len(out)))
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        while data or self._inner is not None:
+            if self._inner is None:
+                self._inner = zstd.ZstdDecompressor(options=_ZSTD)
+            piece = self._inner.decompress(data, max_length=_PIECE)
+            if piece:
+                yield piece
             data = b""
-            out += piece
-            if not piece and not self._inner.eof:
-                break
-        return bytes(out)
+            if self._inner.eof:
+                data, self._inner = self._inner.unused_data, None  # a further frame may follow
+            elif self._inner.needs_input or not piece:
+                return
 
     @property
     def complete(self) -> bool:
-        return not self._started or self._inner.eof
+        return self._inner is None
 
 
 def _coding(name: str) -> _Coding | None:
@@ -110,6 +126,10 @@ def _coding(name: str) -> _Coding | None:
     return None
 
 
+class _TooMuch(Exception):
+    pass
+
+
 class Decoder:
     """Undoes the codings of one body. After a `problem` nothing more comes out; `dropped` counts bytes in that were given up."""
 
@@ -118,34 +138,47 @@ class Decoder:
         self.dropped = 0
         self._room = max_output
         self._chain: list[_Coding] = []
-        names = [n.strip().lower() for n in (content_encoding or "").split(",") if n.strip()]
-        for name in reversed(names[:8]):
-            if name == "identity":
-                continue
+        names = [n for part in (content_encoding or "").split(",") if (n := part.strip(" \t").lower()) not in ("", "identity")]
+        for name in reversed(names[:_MOST_STACKED]):
             coding = _coding(name)
             if coding is None:
                 self.problem = f"unknown coding {name[:40]!r}"
                 break
             self._chain.append(coding)
-        if len(names) > 8:
+        if len(names) > _MOST_STACKED:
             self.problem = f"{len(names)} codings stacked"
+        # What lies between two codings is bounded, too; it may be a little more than the body itself.
+        self._between = [max_output + _PIECE] * len(self._chain)
 
     def feed(self, data: bytes) -> bytes:
         """What these bytes decode to."""
         if self.problem is not None:
             self.dropped += len(data)
             return b""
+        out = bytearray()
         try:
-            for coding in self._chain:
-                data = coding.feed(data, self._room + 1)
+            for piece in self._decoded(data, 0):
+                out += piece
+                if len(out) > self._room:
+                    raise _TooMuch
+        except _TooMuch:
+            self.problem = "decodes to more than the limit"
+            del out[self._room :]
         except Exception as error:  # the libraries raise their own and each other's errors on hostile bytes
             self.problem = f"broken data ({error})"
-            return b""
-        if len(data) > self._room:
-            self.problem = "decodes to more than the limit"
-            data = data[: self._room]
-        self._room -= len(data)
-        return data
+        self._room -= len(out)
+        return bytes(out)
+
+    def _decoded(self, data: bytes, level: int) -> Iterator[bytes]:
+        if level == len(self._chain):
+            yield data
+            return
+        for start in range(0, len(data), _SLICE):
+            for piece in self._chain[level].pieces(data[start : start + _SLICE]):
+                self._between[level] -= len(piece)
+                yield from self._decoded(piece, level + 1)
+                if self._between[level] < 0:
+                    raise _TooMuch
 
     def finish(self) -> bytes:
         """The body is over: nothing more comes, but a body that was cut short is noticed."""
