@@ -12,14 +12,17 @@ from typing import Protocol
 
 from mcp_wiretap.trace import era, mirror, outcome
 from mcp_wiretap.trace.authorization import Authorization
+from mcp_wiretap.trace.broken import Broken
 from mcp_wiretap.trace.conversations import Conversations
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.trace.listens import Listens
 from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
 from mcp_wiretap.trace.mrtr import Rounds
 from mcp_wiretap.trace.negotiation import Negotiations
+from mcp_wiretap.trace.progress import ProgressTokens
 from mcp_wiretap.trace.requests import Requests
 from mcp_wiretap.trace.sessions import Session, Sessions
 from mcp_wiretap.trace.tools import Tools
@@ -34,7 +37,16 @@ from mcp_wiretap.wire.sse import SseParser
 # URL may still be proven an MCP endpoint.
 _ERA, _LATE, _UNPROVEN = "era", "late answer", "unproven"
 
-TRACKERS: tuple[type[Tracker], ...] = (Negotiations, Tools, Requests, Rounds, Authorization)
+TRACKERS: tuple[type[Tracker], ...] = (
+    Negotiations,
+    Tools,
+    Requests,
+    Rounds,
+    Authorization,
+    ProgressTokens,
+    Listens,
+    Broken,
+)
 
 
 class Judge(Protocol):

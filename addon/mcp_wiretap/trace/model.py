@@ -65,6 +65,7 @@ class Message:
     request: Message | None = None  # of a result or error: the request that it answers
     answer: Message | None = None  # of a request: the first answer seen
     id_matches: bool = True  # of an answer: its id is the request's, value and JSON type
+    found: Any = None  # what a tracker has to say of this very message
 
     @property
     def kind(self) -> str:
@@ -143,6 +144,8 @@ class HeaderCheck:
     verdict: str
     detail: str = ""
     where: tuple[str | int, ...] = ()  # steps below the message to the body value
+    problems: frozenset[str] = frozenset()  # all that is wrong with it, in the words of `mirror`; a verdict says but one
+    doubt: str = ""  # why its faults are less than certain
 
 
 @dataclass(slots=True, frozen=True)
