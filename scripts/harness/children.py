@@ -99,12 +99,21 @@ class Child:
                 raise self.error(f"was not ready after {timeout:.0f} s")
             time.sleep(POLL)
 
-    def wait(self, timeout: float) -> int:
-        """The exit status; negative for a signal. Raises ChildError when time runs out."""
-        try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise self.error(f"was not done after {timeout:.0f} s") from None
+    def wait(self, timeout: float, needs: Sequence["Child"] = ()) -> int:
+        """The exit status; negative for a signal. Raises ChildError when time runs out or one that it needs is gone."""
+        deadline = time.monotonic() + timeout
+        while self.running:
+            for other in needs:
+                other.must_run()
+            if time.monotonic() > deadline:
+                raise self.error(f"was not done after {timeout:.0f} s")
+            time.sleep(POLL)
+        return self.process.returncode
+
+    def must_run(self) -> None:
+        """Raises ChildError if it has ended."""
+        if not self.running:
+            raise self.error(f"ended with status {self.process.returncode}")
 
     def stop(self, timeout: float = 20) -> bool:
         """End the whole group, politely first; True if that was enough. A second call does nothing."""

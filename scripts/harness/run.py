@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from harness.children import Child, ChildError, Children, Stopped, signals_raise_stopped
-from harness.proxies import FIRST_PORT, STARTING, Proxy, Upstream, start_proxy
+from harness.proxies import FIRST_PORT, STARTING, Proxy, start_proxy
 
 WEB_PORT = 8081
 CLIENT = 240.0
@@ -57,11 +57,16 @@ def start_servers(children: Children, programs: Programs) -> tuple[Child, dict[s
         raise servers.error(f"did not tell where they listen ({error!r})") from error
 
 
-def run_client(children: Children, programs: Programs, upstreams: Sequence[Upstream]) -> None:
+def run_client(children: Children, programs: Programs, servers: Child, proxy: Proxy) -> None:
     """One round of everything the sample client does. Raises ChildError when it fails or does not end."""
-    addresses = [word for era, upstream in zip(ERAS, upstreams, strict=True) for word in (f"--{era}", upstream.proxied)]
+    pairs = zip(ERAS, proxy.upstreams, strict=True)
+    addresses = [word for era, upstream in pairs for word in (f"--{era}", upstream.proxied)]
     client = children.start("client", [*programs.client, *addresses])
-    if status := client.wait(CLIENT):
+    if status := client.wait(CLIENT, needs=(proxy.child, servers)):
+        # A client whose proxy has just ended fails first, but is not what is wrong.
+        time.sleep(0.5)
+        proxy.child.must_run()
+        servers.must_run()
         raise client.error(f"failed with status {status}")
 
 
@@ -71,11 +76,11 @@ def record(children: Children, programs: Programs, output: Path) -> None:
     for stale in (final, report):
         stale.unlink(missing_ok=True)
 
-    _, addresses = start_servers(children, programs)
+    servers, addresses = start_servers(children, programs)
     options = ["dump", "-w", "./provisional.flow", *demonstration_options(children)]
     urls = [addresses[era] for era in ERAS]
     proxy = start_proxy(children, [*programs.wiretap, *options], urls, cwd=children.folder)
-    run_client(children, programs, proxy.upstreams)
+    run_client(children, programs, servers, proxy)
     time.sleep(0.5)  # the proxy has still to notice that the last connections were closed
     if not proxy.child.stop(STOPPING) or proxy.child.process.returncode:
         status = proxy.child.process.returncode
@@ -121,7 +126,7 @@ def demonstrate(children: Children, programs: Programs, arguments: argparse.Name
     say()
     say("A sample client is at work, again and again. Ctrl-C stops everything.")
     while True:
-        run_client(children, programs, proxy.upstreams)
+        run_client(children, programs, servers, proxy)
         stand_by(PAUSE, proxy.child, servers)
 
 
@@ -158,8 +163,7 @@ def stand_by(seconds: float, *children: Child) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for child in children:
-            if not child.running:
-                raise child.error(f"ended with status {child.process.returncode}")
+            child.must_run()
         time.sleep(0.2)
 
 

@@ -57,6 +57,8 @@ def proxy(arguments: list[str]) -> None:
         sys.exit("[Errno 98] error while attempting to bind: address already in use")
     for mode in (word for word in arguments if word.startswith("reverse:")):
         print(f"reverse proxy to {mode} listening at 127.0.0.1:1.", flush=True)
+    if "proxy-dies" in FAULTS:
+        sys.exit("Error logged during startup, exiting...")
     stay()
 
 

@@ -13,9 +13,7 @@ def is_bash(path: Path) -> bool:
     return path.is_file() and path.read_bytes().startswith((b"#!/usr/bin/env bash", b"# Shared by the commands"))
 
 
-SHELL = [
-    path.relative_to(ROOT) for path in (*sorted((ROOT / "scripts").iterdir()), ROOT / ".ci" / "run") if is_bash(path)
-]
+SHELL = [path.relative_to(ROOT) for path in (*sorted((ROOT / "scripts").iterdir()), ROOT / ".ci" / "run") if is_bash(path)]
 COMMANDS = [path for path in SHELL if path.name != "common.sh"]
 
 

@@ -34,9 +34,7 @@ def test_a_finished_environment_is_ready(checkout: Path, installed: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
-def test_a_change_of_what_is_wanted_installs_again_into_the_same_environment(
-    checkout: Path, installed: Path, name: str
-) -> None:
+def test_a_change_of_what_is_wanted_installs_again_into_the_same_environment(checkout: Path, installed: Path, name: str) -> None:
     (checkout / name).write_text("changed")
     assert not environment.is_ready(installed, checkout)
     assert environment.stands_here(installed)

@@ -63,6 +63,7 @@ def test_a_port_that_another_program_took_meanwhile_is_given_up_for_the_next(onc
         ("servers-silent", "servers was not ready after 1 s"),
         ("client-fails", "client failed with status 1. Its last words:\n    the client has seen what it must not see"),
         ("client-hangs", "client was not done after 1 s"),
+        ("proxy-dies client-fails", "proxy ended with status 1. Its last words:"),
         ("proxy-stays", "proxy did not stop as it should (status -9)"),
         ("proxy-fails-at-the-end", "proxy did not stop as it should (status 1)"),
         ("annotate-fails", "annotate failed with status 2"),

@@ -103,6 +103,6 @@ def flows(count: int) -> Iterator[http.HTTPFlow]:
 
 def write(path: Path, count: int) -> None:
     with path.open("wb") as file:
-        writer = FlowWriter(file)  # type: ignore[no-untyped-call]
+        writer = FlowWriter(file)
         for flow in flows(count):
             writer.add(flow)
