@@ -7,9 +7,13 @@ empty (a legacy priming event has an id and empty data: it is an event, not a me
 from dataclasses import dataclass
 
 MAX_EVENT = 8 << 20
+_SLICE = 64 << 10  # bytes split into lines at once: a chunk of line ends becomes a list eight times its size
+_FIELD_NAME = 64  # room for the name of a field beside a value of the greatest size
+_MOST_TYPE, _MOST_ID = 1_000, 10_000
+_BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class SseEvent:
     """One dispatched event; `index` counts dispatched events from 0."""
 
@@ -18,7 +22,7 @@ class SseEvent:
     event: str = "message"
     id: str | None = None
     retry: int | None = None
-    size: int = 0  # bytes of the event on the wire
+    size: int = 0  # bytes of the event on the wire, comments included, each line end counted as one byte
     truncated: bool = False  # past the limit, its data was cut
     not_utf8: bool = False
     lines: int = 1  # how many data fields it was made of
@@ -38,8 +42,8 @@ class SseParser:
 
     def __init__(self, max_event: int = MAX_EVENT) -> None:
         self._max = max_event
-        self._line: list[bytes] = []  # pieces of the line that is not yet complete
-        self._line_size = 0
+        self._line = bytearray()  # what has come of the line that is not yet complete
+        self._line_cut = False
         self._cr = False  # the last byte was CR: a LF that follows belongs to it
         self._start = True
         self._data: list[bytes] = []
@@ -60,106 +64,110 @@ class SseParser:
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that these bytes complete."""
-        self.bytes += len(chunk)
+        length = len(chunk)
+        self.bytes += length
         events: list[SseEvent] = []
-        if self._cr and chunk[:1] == b"\n":
-            chunk = chunk[1:]
-            self._size += 1
-        if chunk:
-            self._cr = False
-        position, length = 0, len(chunk)
-        next_lf = next_cr = -2  # -2: not looked for yet, -1: none left
-        while position < length:
-            if next_lf != -1 and next_lf < position:
-                next_lf = chunk.find(b"\n", position)
-            if next_cr != -1 and next_cr < position:
-                next_cr = chunk.find(b"\r", position)
-            if next_lf == -1 and next_cr == -1:
-                self._keep(chunk[position:])
-                break
-            end = next_lf if next_cr == -1 else next_cr if next_lf == -1 else min(next_lf, next_cr)
-            self._keep(chunk[position:end])
-            position = end + 1
-            self._size += 1
-            if end == next_cr:
-                if position < length:
-                    if chunk[position] == 0x0A:
-                        position += 1
-                        self._size += 1
-                else:
-                    self._cr = True
-            event = self._end_line()
-            if event is not None:
-                events.append(event)
+        if 0 < length <= _SLICE:
+            self._read(chunk, events)
+        else:
+            for start in range(0, length, _SLICE):
+                self._read(chunk[start : start + _SLICE], events)
         return events
 
     def finish(self) -> Tail:
         """The stream is over."""
-        return Tail(self._fields > 0 or self._line_size > 0, self._size)
+        line = self._line.removeprefix(_BOM) if self._start else self._line
+        return Tail(self._fields > 0 or (bool(line) and not line.startswith(b":")), self._size)
+
+    def _read(self, data: bytes, events: list[SseEvent]) -> None:
+        """Read some bytes, not none."""
+        if self._cr:
+            self._cr = False
+            if data[0] == 0x0A:
+                data = data[1:]
+        if b"\r" in data:
+            self._cr = data[-1] == 0x0D
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self._size += len(data)
+        *lines, rest = data.split(b"\n")
+        # `_size` counts all bytes of this portion at once; what comes after an event is given to the next one.
+        ahead = len(data)
+        for line in lines:
+            ahead -= len(line) + 1
+            if self._line:
+                self._keep(line)
+                line = bytes(self._line)
+                self._line.clear()
+            if self._start:
+                self._start = False
+                line = line.removeprefix(_BOM)
+            if line:
+                self._field(line)
+            else:
+                self._size -= ahead
+                if self._data_lines:
+                    events.append(self._made())
+                self._forget()
+                self._size = ahead
+            self._line_cut = False
+        if rest:
+            self._keep(rest)
 
     def _keep(self, piece: bytes) -> None:
-        self._size += len(piece)
-        room = self._max + 64 - self._line_size  # 64: the field name
+        room = self._max + _FIELD_NAME - len(self._line)
         if len(piece) > room:
-            self._truncated = True
+            self._line_cut = True
             piece = piece[: max(room, 0)]
-        if piece:
-            self._line.append(piece)
-            self._line_size += len(piece)
+        self._line += piece
 
-    def _end_line(self) -> SseEvent | None:
-        line = self._line[0] if len(self._line) == 1 else b"".join(self._line)
-        self._line.clear()
-        self._line_size = 0
-        if self._start:
-            self._start = False
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if not line:
-            return self._dispatch()
-        if line[0] == 0x3A:
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        if not name:
             self.comments += 1
-            return None
-        name, colon, value = line.partition(b":")
-        if colon and value[:1] == b" ":
+            return
+        if value[:1] == b" ":
             value = value[1:]
         self._fields += 1
         if name == b"data":
             self._data_lines += 1
             room = self._max - self._data_size
-            if len(value) > room:
+            if len(value) > room or self._line_cut:
                 self._truncated, value = True, value[: max(room, 0)]
-            self._data.append(value)
-            self._data_size += len(value) + 1
+            if room >= 0:
+                self._data.append(value)
+                self._data_size += len(value) + 1
         elif name == b"event":
-            self._event = self._text(value[:1_000])
+            self._event = self._text(value[:_MOST_TYPE], len(value) > _MOST_TYPE)
         elif name == b"id":
             if b"\0" not in value:
-                self._id = self.last_id = self._text(value[:10_000])
+                self._id = self.last_id = self._text(value[:_MOST_ID], len(value) > _MOST_ID)
         elif name == b"retry":
             if value.isdigit() and len(value) < 16:
                 self._retry = self.retry = int(value)
         else:
             self._fields -= 1
-        return None
 
-    def _text(self, value: bytes) -> str:
+    def _text(self, value: bytes, cut: bool) -> str:
         try:
-            return value.decode("utf-8")
-        except UnicodeDecodeError:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            if cut and error.end == len(value) and error.reason == "unexpected end of data":
+                return value[: error.start].decode()  # a character that the cut went through
             self._bad = True
             return value.decode("utf-8", "replace")
 
-    def _dispatch(self) -> SseEvent | None:
-        event = None
-        if self._data_lines:
-            data = self._text(b"\n".join(self._data))
-            event = SseEvent(
-                self.index, data, self._event or "message", self._id, self._retry, self._size, self._truncated, self._bad,
-                self._data_lines, self._event is not None,
-            )  # fmt: skip
-            self.index += 1
+    def _made(self) -> SseEvent:
+        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        text = self._text(data, self._truncated)
+        event = SseEvent(
+            self.index, text, self._event or "message", self._id, self._retry, self._size, self._truncated, self._bad,
+            self._data_lines, self._event is not None,
+        )  # fmt: skip
+        self.index += 1
+        return event
+
+    def _forget(self) -> None:
         self._data, self._data_size, self._data_lines = [], 0, 0
         self._event = self._id = self._retry = None
-        self._size = self._fields = 0
+        self._fields = 0
         self._truncated = self._bad = False
-        return event
