@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from mitmproxy import exceptions
 from mitmproxy.addonmanager import Loader
 
-from mcp_wiretap.rule import Rule, RuleBook, endpoint_matches, find_rules, matches
+from mcp_wiretap import expectation, selection
+from mcp_wiretap.expectation import Expectations, ExpectedEra
+from mcp_wiretap.rule import Rule, RuleBook, find_rules
 from mcp_wiretap.trace.limits import Limits
 
 _DEFAULT = Limits()
@@ -40,17 +42,11 @@ def add(loader: Loader) -> None:
 
 
 @dataclass(frozen=True)
-class Expectation:
-    pattern: str
-    era: Literal["legacy", "modern"] | None  # None: auto
-
-
-@dataclass(frozen=True)
 class Settings:
     """The options of one moment, read and found valid."""
 
     limits: Limits
-    expectations: tuple[Expectation, ...]
+    expectations: tuple[tuple[str, ExpectedEra], ...]
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     comment: bool
@@ -65,16 +61,16 @@ class Settings:
                 stream=_positive("mcp_max_stream", options.mcp_max_stream),
                 state=_positive("mcp_max_state", options.mcp_max_state),
             ),
-            tuple(expectation(entry) for entry in options.mcp_era),
+            tuple(_expectation(value) for value in options.mcp_era),
             _words("mcp_select", options.mcp_select),
             _words("mcp_ignore", options.mcp_ignore),
             options.mcp_comment,
             options.mcp_mark,
         )
 
-    def expected(self, url: str) -> Literal["legacy", "modern"] | None:
+    def expected(self, url: str) -> str | None:
         """The era that the user expects of an endpoint; None without an expectation."""
-        return next((entry.era for entry in self.expectations if endpoint_matches(entry.pattern, url)), None)
+        return Expectations(self.expectations)(url)
 
     def book(self) -> RuleBook:
         """The rules chosen."""
@@ -87,20 +83,6 @@ def installed_rules() -> list[Rule]:
     return find_rules()
 
 
-def expectation(entry: str) -> Expectation:
-    """One value of `mcp_era`."""
-    pattern, equals, era = entry.strip().rpartition("=")
-    if not equals or not pattern or any(c.isspace() for c in pattern):
-        raise exceptions.OptionsError(f"mcp_era: {entry!r} is not [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto")
-    if era == "legacy":
-        return Expectation(pattern, "legacy")
-    if era == "modern":
-        return Expectation(pattern, "modern")
-    if era != "auto":
-        raise exceptions.OptionsError(f"mcp_era: {entry!r} names the era {era!r}; it must be legacy, modern or auto")
-    return Expectation(pattern, None)
-
-
 def _positive(name: str, value: int) -> int:
     if value < 1:
         raise exceptions.OptionsError(f"{name}: {value} is not a number above 0")
@@ -109,10 +91,14 @@ def _positive(name: str, value: int) -> int:
 
 def _words(name: str, values: Sequence[str]) -> tuple[str, ...]:
     """The words of `mcp_select` or `mcp_ignore`, comma lists taken apart; each must mean a rule."""
-    words = tuple(word for value in values for word in value.replace(",", " ").split())
-    unknown = [word for word in words if not any(matches(rule, (word,)) for rule in installed_rules())]
-    if unknown:
-        raise exceptions.OptionsError(
-            f"{name}: no rule, family, name or party is called {', '.join(unknown)}; `mcp-wiretap rules` lists them"
-        )
-    return words
+    try:
+        return tuple(selection.resolve(selection.split(values), installed_rules()))
+    except selection.UnknownRule as error:
+        raise exceptions.OptionsError(f"{name}: {error}") from error
+
+
+def _expectation(value: str) -> tuple[str, ExpectedEra]:
+    try:
+        return expectation.parse(value)
+    except ValueError as error:
+        raise exceptions.OptionsError(f"mcp_era: {error}") from error

@@ -29,7 +29,8 @@ class Watch:
             self.book = self.inspector.judge = settings.book()
         if settings.expectations != self.settings.expectations:
             for endpoint in self.inspector.endpoints.values():
-                endpoint.expected = settings.expected(endpoint.url)
+                era = settings.expected(endpoint.url)
+                endpoint.expected = "modern" if era == "modern" else "legacy" if era == "legacy" else None
         if settings.limits != self.settings.limits:
             self.inspector.limits = settings.limits
             for tracker in self.inspector.trackers:
