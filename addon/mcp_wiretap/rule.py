@@ -249,7 +249,8 @@ class RuleBook:
             definitions = exchange.facts.get("tools")
             if definitions:
                 for definition in definitions:
-                    added |= self._run("tool", definition, exchange, "tools/list")
+                    if definition.message is message:
+                        added |= self._run("tool", definition, exchange, "tools/list")
         elif kind != "invalid":
             added |= self._run("push", message, exchange, message.method)
         return self._run("message", message, exchange, message.method, message.party) | added

@@ -144,6 +144,7 @@ class HeaderCheck:
     verdict: str
     detail: str = ""
     where: tuple[str | int, ...] = ()  # steps below the message to the body value
+    expected: str | None = None  # what the header should read
     problems: frozenset[str] = frozenset()  # all that is wrong with it, in the words of `mirror`; a verdict says but one
     doubt: str = ""  # why its faults are less than certain
 
