@@ -23,10 +23,11 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/=]*")
 # Interior HTAB may travel raw (RFC 9110) or encoded (SEP-2243): both are right (A6), so it is not unsafe.
 _UNSAFE = re.compile(r"[^\t\x20-\x7e]")
 _BAD_OCTET = re.compile(rb"[^\t\x20-\x7e]")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?0*[0-9]{1,6})?")
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)")
-# Longest number compared digit by digit; longer ones are unequal to any integer that JSON readers agree on.
-_MOST_DIGITS = 20_000
+_MOST_DIGITS = 100_000  # longest number compared: no header field comes near
+_names: dict[bytes, str] = {}  # lower-case names of header fields met before; traffic repeats a few
+_MOST_NAMES, _LONGEST_NAME = 1_000, 64
 
 
 class Fields:
@@ -43,7 +44,7 @@ class Fields:
         if index is None:
             index = self._index = {}
             for name, value in self.raw:
-                key = name.decode("latin-1").lower()
+                key = _names.get(name) or _lower(name)
                 if key in index:
                     index[key].append(value)
                 else:
@@ -80,6 +81,13 @@ class Fields:
         return f"Fields({list(self)!r})"
 
 
+def _lower(name: bytes) -> str:
+    lower = name.decode("latin-1").lower()
+    if len(name) <= _LONGEST_NAME and len(_names) < _MOST_NAMES:  # names are the other side's choice
+        _names[name] = lower
+    return lower
+
+
 def trim_ows(value: str) -> str:
     """Without optional whitespace at the ends: space and tab only (RFC 9110), no other Unicode space."""
     return value.strip(" \t")
@@ -95,9 +103,9 @@ def first_unsafe(text: str) -> tuple[int, str] | None:
     found = _UNSAFE.search(text)
     if found:
         return found.start(), found.group()
-    if text[:1] in (" ", "\t") and text:
+    if text.startswith((" ", "\t")):
         return 0, text[0]
-    if text[-1:] in (" ", "\t") and text:
+    if text.endswith((" ", "\t")):
         return len(text) - 1, text[-1]
     return None
 
@@ -114,7 +122,7 @@ def encode(text: str) -> str:
     return PREFIX + base64.b64encode(text.encode("utf-8", "surrogatepass")).decode() + SUFFIX
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Decoded:
     """A header value read: `text` is None where a sentinel does not decode, and `problem` says why."""
 
@@ -147,7 +155,7 @@ def decode(value: str) -> Decoded:
         return Decoded(None, True, "not UTF-8", spare)
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Comparison:
     """A mirrored header beside its body value. `expected` is what the header should read; `detail` says the rest in words."""
 
@@ -174,6 +182,8 @@ def compare_exact(values: list[str], body: str) -> Comparison:
     """MCP-Protocol-Version and Mcp-Method: outer whitespace off, then code point for code point; no sentinel is defined here."""
     if not values:
         return Comparison("missing", None, None, body)
+    if len(values) == 1 and values[0] == body:
+        return Comparison("match", body, body, body)
     duplicate = _duplicates(values)
     raw = next((v for v in values if trim_ows(v) != body), values[0])
     value = trim_ows(raw)
@@ -189,14 +199,11 @@ def compare_text(values: list[str], body: str) -> Comparison:
     expected = encode(body)
     if not values:
         return Comparison("missing", None, None, expected)
+    if len(values) == 1 and values[0] == body == expected:
+        return Comparison("match", body, body, body)
     duplicate = _duplicates(values)
-    chosen = values[0]
-    for value in values:
-        if decode(value).text != body:
-            chosen = value
-            break
-    decoded = decode(chosen)
-    raw = chosen
+    raw = next((value for value in values if decode(value).text != body), values[0])
+    decoded = decode(raw)
     if not decoded.sentinel:
         return _compare_raw(raw, decoded.text or "", body, expected, duplicate)
     verdict: Verdict = "match"
@@ -210,9 +217,14 @@ def compare_text(values: list[str], body: str) -> Comparison:
         verdict = "mismatch"
     elif duplicate != "none":
         verdict = "duplicate"
-    elif not needs_encoding(body) and body and "\t" not in body:
+    elif not needs_encoding(body) and not _either_way(body):
         verdict, detail = "needless-encoding", "a safe value needs no sentinel"
     return Comparison(verdict, raw, decoded.text, expected, detail, duplicate, True, True, decoded.spare_bits, lookalike)
+
+
+def _either_way(text: str) -> bool:
+    """Safe values that senders may encode all the same: nothing (A10), a tab inside (A6), the shortest look-alike (A7)."""
+    return not text or "\t" in text or text == "=?base64?="
 
 
 def _compare_raw(
@@ -241,9 +253,12 @@ def compare_boolean(values: list[str], body: bool) -> Comparison:
 
 def compare_integer(values: list[str], body: int | Decimal) -> Comparison:
     """Integer parameters: numerically equal, with arbitrary precision (A25: `42.0` equals 42, but is not the plain form)."""
-    expected = str(body) if isinstance(body, int) and body.bit_length() < 13_000 else "(a number of more than 3,900 digits)"
+    short = isinstance(body, int) and body.bit_length() < 13_000
+    expected = str(body) if short else "(a number of more than 3,900 digits)"
     if not values:
         return Comparison("missing", None, None, expected)
+    if short and len(values) == 1 and values[0] == expected:
+        return Comparison("match", expected, expected, expected)
     duplicate = _duplicates(values)
     chosen = next((v for v in values if not _equals(decode(v).text, body)), values[0])
     decoded = decode(chosen)

@@ -21,10 +21,10 @@ SECRET_MEMBERS = frozenset(
 )  # fmt: skip
 _MASKED = re.compile(r"\(sha [0-9a-f]{8}, [0-9]+ chars\)")
 _DEEPEST = 200
-# Controls, line separators, zero-width and bidirectional controls: they hide or reorder what a person reads.
+# Controls, line separators, zero-width and bidirectional controls, tags: they hide or reorder what a person reads.
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-    r"|[\U000e0000-\U000e007f]"
+    r"|[\U000e0000-\U000e0fff]"
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -66,7 +66,7 @@ def safe(text: str) -> str:
 
 def visible(text: str) -> str:
     """Control, zero-width and bidirectional characters written as escapes: \\x1b, \\u202e."""
-    return _INVISIBLE.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
