@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TextIO
 
-from mcp_wiretap.command import Refused, settings, tracing
+from mcp_wiretap.command import settings, tracing
 from mcp_wiretap.command.output import PLAIN_WIDTH, destination, machine_readable
 from mcp_wiretap.command.spooling import FileSpool
 from mcp_wiretap.command.tracing import Advance, Job
@@ -27,7 +27,7 @@ WORTH_PROCESSES = 4 << 20  # bytes of recordings below which starting processes 
 def run(arguments: argparse.Namespace) -> int:
     paths: list[str] = arguments.files
     for path in paths:
-        _check_readable(path)
+        tracing.check_readable(path)
     chosen = settings.read(arguments, find_rules())
     with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch:
         jobs = _jobs(paths, arguments.join, Path(scratch), chosen)
@@ -40,16 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     for damaged in audit.damaged:
         print(f"mcp-wiretap: {damaged.path}: {damaged.error}; audited up to there", file=sys.stderr)
     return audit.exit_status
-
-
-def _check_readable(path: str) -> None:
-    try:
-        if Path(path).is_dir():
-            raise Refused(f"{path} is a directory; name the recordings in it")
-        with Path(path).open("rb"):
-            pass
-    except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _jobs(paths: list[str], join: bool, scratch: Path, chosen: tracing.Settings) -> list[Job]:

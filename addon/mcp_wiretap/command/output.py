@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from mcp_wiretap.command import Refused
 
@@ -27,17 +27,22 @@ def destination(output: str | None, *, inputs: list[str]) -> Iterator[TextIO]:
     for path in inputs:
         if target.exists() and target.samefile(path):
             raise Refused(f"--output {output} is one of the recordings; it would be overwritten")
+    with replacing(target) as file, io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=False) as text:
+        yield text
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `target` only when all went well."""
     if target.is_dir():
-        raise Refused(f"--output {output} is a directory; name a file in it")
+        raise Refused(f"{target} is a directory; name a file in it")
     aside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        try:
-            file = aside.open("x", encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise Refused(f"--output {output} cannot be written: {error.strerror}") from None
-        with file:
+        with aside.open("wb") as file:
             yield file
         aside.replace(target)
+    except OSError as error:
+        raise Refused(f"{target} cannot be written: {error.strerror}") from None
     finally:
         aside.unlink(missing_ok=True)
 

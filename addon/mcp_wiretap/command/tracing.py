@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
+from mcp_wiretap.command import Refused
 from mcp_wiretap.command.spooling import FileSpool
 from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.proxy.recording import Recording
@@ -16,6 +17,7 @@ from mcp_wiretap.report.collect import Collector, Input, Trace
 from mcp_wiretap.rule import RuleBook, Silence
 from mcp_wiretap.trace.events import Event, ExchangeEnded
 from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.model import Exchange
 
 type Advance = Callable[[float], None]  # told the share of the work that was done since the last call
 
@@ -54,29 +56,47 @@ def audit(job: Job, advance: Advance | None = None) -> Trace:
 def _audit(job: Job, spool: FileSpool, advance: Advance | None) -> Trace:
     recordings = [Recording(Path(path)) for path in job.paths]
     places: dict[str, tuple[str, int | None]] = {}
-
-    def place(flow: str) -> tuple[str, int | None]:
-        return places.get(flow, (job.paths[0], None))
-
     for path, recording in zip(job.paths, recordings, strict=True):
         for index, flow in enumerate(recording.flow_ids):
             places.setdefault(flow, (path, index))
-    collector = Collector(spool, place)
-    book = job.settings.book()
-    inspector = Inspector(book, expect=Expectations(job.settings.expect), retire=collector.retire)
-    step = _steps(sum(len(recording.flow_ids) for recording in recordings), advance)
+    collector = Collector(spool, lambda flow: places.get(flow, (job.paths[0], None)))
+    inspector, book = follow(recordings, job.settings, collector.retire, collector.fault, advance)
+    inputs = [Input(path, recording.flows, recording.damage) for path, recording in zip(job.paths, recordings, strict=True)]
+    return collector.close(inspector, book, inputs)
+
+
+def follow(
+    recordings: list[Recording],
+    settings: Settings,
+    retire: Callable[[Exchange], None],
+    fault: Callable[[str, str, Exception], None] | None = None,
+    advance: Advance | None = None,
+) -> tuple[Inspector, RuleBook]:
+    """Feed a trace from its recordings to its end. `fault(flow, where, error)`: what we could not follow; the rest goes on."""
+    book = settings.book()
+    inspector = Inspector(book, expect=Expectations(settings.expect), retire=retire)
+    step = _steps(sum(recording.flows for recording in recordings), advance)
     for event in _in_time_order(recordings):
         try:
             inspector.feed(event)
-        except Exception as error:  # one message that we cannot follow must not end the audit
-            collector.fault(event.flow, "trace", error)
+        except Exception as error:
+            if fault is not None:
+                fault(event.flow, "trace", error)
         if isinstance(event, ExchangeEnded):
             step()
     inspector.finish()
-    inputs = [
-        Input(path, len(recording.flow_ids), recording.damage) for path, recording in zip(job.paths, recordings, strict=True)
-    ]
-    return collector.close(inspector, book, inputs)
+    return inspector, book
+
+
+def check_readable(path: str) -> None:
+    """Refused where a file cannot be read at all: that is said before any work is done."""
+    try:
+        if Path(path).is_dir():
+            raise Refused(f"{path} is a directory; name the recordings in it")
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _in_time_order(recordings: list[Recording]) -> Iterator[Event]:

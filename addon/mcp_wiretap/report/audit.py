@@ -54,6 +54,12 @@ class Audit:
     def objects(self, section: Section) -> Iterator[dict[str, Any]]:
         return map(json.loads, self.lines(section))
 
+    def flows(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
+        """The objects of some flows, by (input, id)."""
+        if not wanted:
+            return {}
+        return {key: flow for flow in self.objects("flow") if (key := (flow["input"], flow["id"])) in wanted}
+
     @property
     def damaged(self) -> list[Input]:
         return [input_ for input_ in self.inputs if input_.error is not None]

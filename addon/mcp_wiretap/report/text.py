@@ -4,7 +4,7 @@ Repeating findings are one line with a count. Everything from the wire is shown 
 escapes, and never read as markup. Without UTF-8 the glyphs have ASCII spellings; words stand beside every glyph.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
@@ -14,8 +14,19 @@ from rich.text import Text
 
 from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Example, Group, host_of
-from mcp_wiretap.trace.finding import RANK, Evidence
-from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.report.words import (
+    HEADINGS,
+    counted,
+    duration,
+    evidence_words,
+    link_words,
+    plural,
+    revisions_words,
+    short_flow,
+    sorted_groups,
+    worst_first,
+)  # fmt: skip
+from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.wire.secret import one_line
 
 WIDEST = 120  # lines longer than this are hard to read
@@ -24,7 +35,6 @@ SHOWN = 25  # rows of one table; the rest is counted
 LONGEST = 300  # characters of one value from the wire
 
 STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
-HEADINGS = {"error": "Errors", "warning": "Warnings", "info": "Notes"}
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,7 +79,7 @@ class _Report:
         for severity in ("error", "warning", "info"):
             self._groups(severity)
         if self.tally.groups:
-            example = next(iter(self._sorted_groups(max(self.tally.groups, key=lambda k: RANK[k[0]])[0])))
+            example = next(iter(sorted_groups(self.tally, max(self.tally.groups, key=lambda k: RANK[k[0]])[0])))
             self._line()
             self._wrapped(
                 f"Evidence of every finding: --format json or html. A rule in full: mcp-wiretap explain {example.rule}",
@@ -112,7 +122,7 @@ class _Report:
             self._wrapped(input_.error or "", "", indent=4)
 
     def _endpoints(self) -> None:
-        rows = sorted(self.tally.endpoints.values(), key=_worst_first)
+        rows = sorted(self.tally.endpoints.values(), key=worst_first)
         if not rows:
             self._line()
             self._row(Text(f"No MCP traffic in {plural(self.tally.flows, 'flow')}."))
@@ -147,12 +157,8 @@ class _Report:
         if row.broken is not None:
             self._wrapped(f"{self.glyphs.error} expected {row.expected or 'otherwise'} (mcp_era): {row.broken}", "red", indent=10)
 
-    def _sorted_groups(self, severity: str) -> list[Group]:
-        groups = [group for (of, _, _), group in self.tally.groups.items() if of == severity]
-        return sorted(groups, key=lambda group: (-group.count, group.rule, group.party))
-
     def _groups(self, severity: str) -> None:
-        groups = self._sorted_groups(severity)
+        groups = sorted_groups(self.tally, severity)
         if not groups:
             return
         self._heading(f"{HEADINGS[severity]}: {self.tally.severities[severity]}")
@@ -193,7 +199,7 @@ class _Report:
         rows = self.tally.conversations
         if not rows:
             return
-        self._heading("Conversations: " + _counted(self.tally.statuses))
+        self._heading("Conversations: " + counted(self.tally.statuses))
         columns = self._columns(
             [("outcome", 15, 0), ("operation", 20, 2), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0), ("links", 20, 2)],
             drop=("links", "client", "total"),
@@ -207,9 +213,6 @@ class _Report:
         self._more(sum(self.tally.statuses.values()) - len(chosen), "conversation")
 
     def _conversation(self, row: ConversationRow) -> dict[str, str]:
-        links = ", ".join(
-            f"{confidence} {by}" + (f" {self.glyphs.times}{count}" if count > 1 else "") for by, confidence, count in row.links
-        )
         absent = self.glyphs.absent
         return {
             "outcome": row.status.replace("-", " "),
@@ -217,7 +220,7 @@ class _Report:
             "rounds": str(row.rounds),
             "total": duration(row.total_ms) if row.total_ms is not None else absent,
             "client": duration(row.client_ms) if row.client_ms else absent,
-            "links": links,
+            "links": link_words(row, self.glyphs.times),
         }
 
     def _not_checked(self) -> None:
@@ -353,44 +356,3 @@ class _Report:
     def _clock(self, at: float) -> str:
         moment = self._moment(at)
         return f"{moment:%H:%M:%S}" if moment is not None else "??:??:??"
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def duration(ms: float) -> str:
-    """Three digits that matter: 8.4 ms, 237 ms, 1.61 s."""
-    if ms >= 100_000:
-        return f"{ms / 1000:.0f} s"
-    if ms >= 1000:
-        return f"{ms / 1000:.2f} s"
-    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"
-
-
-def short_flow(flow: str) -> str:
-    """The first part of a flow id, enough to find it."""
-    return flow if flow.startswith("har-") else flow[:8]
-
-
-def evidence_words(evidence: Evidence) -> str:
-    words = f"{evidence.where.removesuffix(':')}: {evidence.value}"
-    return words if evidence.expected is None else f"{words}, expected {evidence.expected}"
-
-
-def revisions_words(revisions: Iterable[str]) -> str:
-    """`2026-07-28 + 4 legacy`."""
-    revisions = list(revisions)
-    modern = [r for r in revisions if rev.version_kind(r) != "legacy"]
-    legacy = sorted(r for r in revisions if rev.version_kind(r) == "legacy")
-    if not modern:
-        return legacy[-1] + (f" + {len(legacy) - 1} more" if len(legacy) > 1 else "") if legacy else ""
-    return " ".join(modern) + (f" + {len(legacy)} legacy" if legacy else "")
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {word.replace('-', ' ')}" for word, count in sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def _worst_first(row: EndpointRow) -> tuple[bool, int, int, str]:
-    return (row.broken is None, -row.counts.get("error", 0), -row.counts.get("warning", 0), row.url)
