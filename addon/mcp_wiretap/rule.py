@@ -25,7 +25,8 @@ from typing import Any, Literal
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.secret import SECRET_HEADERS, mask, one_line
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, hidden, mask, one_line
 
 __all__ = [
     "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Unchecked", "evidence", "find_rules", "load_module",
@@ -123,25 +124,18 @@ def evidence(where: str, value: Any, expected: Any = None) -> Evidence:
     return Evidence(where, _shown(where, value), None if expected is None else _shown(where, expected))
 
 
-_SECRET_MEMBERS = frozenset(
-    {"requestState", "access_token", "refresh_token", "code", "client_secret", "id_token", "code_verifier"}
-)
+_LONGEST = 200  # characters of one value
 
 
 def _shown(where: str, value: Any) -> str:
     if value is None:
         return "(absent)"
-    text = value if isinstance(value, str) else _json(value)
+    if not isinstance(value, str):  # secrets are strings: error.code is none
+        return one_line(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
     tail = where.rpartition(":")[2]
-    if tail.lower() in SECRET_HEADERS or tail.rpartition("/")[2] in _SECRET_MEMBERS:
-        return text if text.startswith("(") else mask(text)
-    return one_line(text, 200)
-
-
-def _json(value: Any) -> str:
-    from mcp_wiretap.wire.jsonrpc import dumps
-
-    return dumps(value)
+    if tail.lower() in SECRET_HEADERS or tail.rpartition("/")[2] in SECRET_MEMBERS:
+        return value if value.startswith("(") else mask(value)
+    return one_line(value, _LONGEST)
 
 
 def rules_of(module: ModuleType) -> list[Rule]:

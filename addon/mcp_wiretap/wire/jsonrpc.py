@@ -7,7 +7,7 @@ RPC001: an OAuth body such as {"error": "invalid_token"} does not. Spec: 2026-07
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
@@ -297,48 +297,73 @@ def pointer(*steps: str | int) -> str:
     return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in steps)
 
 
-def dumps(value: Any, indent: int | None = None) -> str:
-    """Write back what `read` gave: numbers as they were written, lone surrogates escaped. Never raises."""
-    out: list[str] = []
+def dumps(
+    value: Any, indent: int | None = None, *, most: int | None = None, shown: Callable[[str, Any], Any] | None = None
+) -> str:
+    """Write back what `read` gave: numbers as they were written, lone surrogates escaped. Never raises.
+
+    `most`: no more than so many characters are wanted, so that showing the head of a huge value costs little. `shown` says what
+    to write for a member, given its name and value (secrets).
+    """
+    writer = _Writer(indent, most, shown)
     try:
-        _write(value, out, indent, 0)
+        writer.write(value, 0)
     except RecursionError:
         return '"(nested too deep to show)"'
-    return "".join(out)
+    except _Enough:
+        pass
+    return "".join(writer.out)[:most]
 
 
-def _write(value: Any, out: list[str], indent: int | None, level: int) -> None:
-    if isinstance(value, str):
-        out.append(_string(value))
-    elif isinstance(value, ExactFloat):
-        out.append(value.text)
-    elif value is None or value is True or value is False:
-        out.append({None: "null", True: "true", False: "false"}[value])
-    elif isinstance(value, int):
-        out.append(_int_text(value))
-    elif isinstance(value, Decimal):
-        out.append(f"{value:f}")
-    elif isinstance(value, float):
-        out.append(json.dumps(value))
-    elif isinstance(value, dict):
-        _container("{", "}", [(f"{_string(str(k))}: ", v) for k, v in value.items()], out, indent, level)
-    elif isinstance(value, list | tuple):
-        _container("[", "]", [("", v) for v in value], out, indent, level)
-    else:
-        out.append(_string(str(value)))
+class _Enough(Exception):
+    pass
 
 
-def _container(left: str, right: str, items: list[tuple[str, Any]], out: list[str], indent: int | None, level: int) -> None:
-    out.append(left)
-    inner = "\n" + " " * (indent * (level + 1)) if indent else ""
-    for number, (key, item) in enumerate(items):
-        if number:
-            out.append("," if indent else ", ")
-        out.append(inner + key)
-        _write(item, out, indent, level + 1)
-    if items and indent:
-        out.append("\n" + " " * (indent * level))
-    out.append(right)
+class _Writer:
+    def __init__(self, indent: int | None, most: int | None, shown: Callable[[str, Any], Any] | None) -> None:
+        self.out: list[str] = []
+        self._indent, self._most, self._shown = indent, most, shown
+
+    def write(self, value: Any, level: int) -> None:
+        out = self.out
+        if isinstance(value, str):
+            out.append(_string(value if self._most is None else value[: self._most]))
+        elif isinstance(value, ExactFloat):
+            out.append(value.text)
+        elif value is None or value is True or value is False:
+            out.append({None: "null", True: "true", False: "false"}[value])
+        elif isinstance(value, int):
+            out.append(_int_text(value))
+        elif isinstance(value, Decimal):
+            out.append(f"{value:f}")
+        elif isinstance(value, float):
+            out.append(json.dumps(value))
+        elif isinstance(value, dict):
+            self._container("{", "}", value.items(), level, named=True)
+        elif isinstance(value, list | tuple):
+            self._container("[", "]", enumerate(value), level, named=False)
+        else:
+            out.append(_string(str(value)))
+
+    def _container(self, left: str, right: str, items: Iterable[tuple[Any, Any]], level: int, *, named: bool) -> None:
+        out, indent = self.out, self._indent
+        out.append(left)
+        inner = "\n" + " " * (indent * (level + 1)) if indent else ""
+        between = ("," if indent else ", ") + inner
+        first = True
+        for name, item in items:
+            out.append(inner if first else between)
+            first = False
+            if named:
+                out.append(_string(str(name)) + ": ")
+                if self._shown is not None:
+                    item = self._shown(name, item)
+            self.write(item, level + 1)
+            if self._most is not None and len(out) > 2 * self._most:  # every other piece has a character at least
+                raise _Enough
+        if indent and not first:
+            out.append("\n" + " " * (indent * level))
+        out.append(right)
 
 
 def _int_text(value: int) -> str:

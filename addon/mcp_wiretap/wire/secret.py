@@ -53,10 +53,15 @@ def masked(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         return "(nested too deep to show)"
     if isinstance(value, dict):
-        return {k: mask(v) if k in SECRET_MEMBERS and isinstance(v, str) else masked(v, depth + 1) for k, v in value.items()}
+        return {k: hidden(k, v) if isinstance(v, str) else masked(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):
         return [masked(v, depth + 1) for v in value]
     return value
+
+
+def hidden(name: str, value: Any) -> Any:
+    """The value of a member as it may be shown: masked where the name is a secret's. (`shown` of `jsonrpc.dumps`.)"""
+    return mask(value) if name in SECRET_MEMBERS and isinstance(value, str) else value
 
 
 def safe(text: str) -> str:
