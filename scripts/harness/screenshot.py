@@ -1,0 +1,73 @@
+"""`scripts/screenshot`: the picture in the README, taken of the demonstration, so that it never shows what is not there."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Page, sync_playwright
+
+from harness.browser import FLAGS, find_chromium
+from harness.children import ROOT, ChildError, Children, Stopped, signals_raise_stopped
+from harness.proxies import start_proxy
+from harness.run import ERAS, WEB_PORT, Programs, demonstration_options, run_client, start_servers
+
+WIDTH, HEIGHT = 1440, 900
+PICTURE = ROOT / ".assets" / "readme.png"
+# mitmweb shows marks in the path column; the others make room for the comment.
+COLUMNS = ("icon", "path", "status", "comment")
+PATIENCE_MS = 20_000
+
+
+def open_flow(page: Page, comment: str, tab: str) -> None:
+    """Select the first flow whose comment contains `comment`, and one side of it."""
+    page.locator("tr", has_text=comment).first.click(timeout=PATIENCE_MS)
+    page.locator(".flow-detail nav a", has_text=tab).click(timeout=PATIENCE_MS)
+    page.locator(".flow-detail .contentview").wait_for(timeout=PATIENCE_MS)
+
+
+def take(arguments: argparse.Namespace) -> None:
+    chromium = find_chromium()
+    programs = Programs()
+    with Children() as children:
+        servers, addresses = start_servers(children, programs)
+        columns = [word for column in COLUMNS for word in ("--set", f"web_columns={column}")]
+        options = ["web", *demonstration_options(children), "--set", "web_open_browser=false", *columns]
+        urls = [addresses[era] for era in ERAS]
+        proxy = start_proxy(children, [*programs.wiretap, *options], urls, web_port=WEB_PORT)
+        run_client(children, programs, servers, proxy)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=str(chromium), args=list(FLAGS))
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=arguments.theme)
+            address, _, token = proxy.page.partition("?")
+            page.goto(f"{address}{arguments.page}?{token}")
+            page.wait_for_load_state("networkidle")
+            if not arguments.page:
+                open_flow(page, arguments.flow, arguments.tab)
+            page.wait_for_timeout(500)  # transitions
+            arguments.output.parent.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=arguments.output, full_page=bool(arguments.page))
+            browser.close()
+    print(arguments.output)
+
+
+def main() -> int:
+    made = argparse.ArgumentParser(prog="./scripts/screenshot", description="Takes a picture of the demonstration.")
+    made.add_argument("--output", type=Path, default=PICTURE, metavar="FILE", help="the PNG to write (%(default)s)")
+    made.add_argument("--flow", default="HeaderMismatch", metavar="TEXT", help="open the flow with this in its comment")
+    made.add_argument("--tab", default="Response", choices=("Request", "Response"), help="which side of it (%(default)s)")
+    made.add_argument("--page", default="", metavar="PATH", help="another page of mitmweb instead, all of it, e.g. mcp/")
+    made.add_argument("--theme", default="light", choices=("light", "dark"))
+    try:
+        with signals_raise_stopped():
+            take(made.parse_args())
+    except (ChildError, PlaywrightError) as error:
+        print(f"screenshot: {error}", file=sys.stderr)
+        return 1
+    except Stopped as stopped:
+        return 128 + stopped.number
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
