@@ -42,6 +42,8 @@ class RawClient:
     version: str = MODERN
     capabilities: dict[str, Any] = field(default_factory=dict)
     next_id: int = 1
+    transport: httpx2.AsyncBaseTransport | None = None
+    """None: the network; tests give an application."""
 
     def envelope(self, **replaced: Any) -> dict[str, Any]:
         """The `_meta` of a request; a value of None leaves the key out."""
@@ -97,7 +99,7 @@ class RawClient:
     async def send(self, body: bytes, headers: Headers, *, http_method: str = "POST") -> Reply:
         """Send any bytes with any header lines."""
         lines = [(name.encode("latin-1"), value.encode("utf-8")) for name, value in headers]
-        async with httpx2.AsyncClient(timeout=20) as client:
+        async with httpx2.AsyncClient(timeout=20, transport=self.transport) as client:
             response = await client.request(http_method, self.url, content=body, headers=lines)
             return Reply(response.status_code, response.headers, response.content, last_message(response))
 
