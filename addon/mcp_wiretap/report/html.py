@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, TextIO
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 from mcp_wiretap import __version__, explanation
 from mcp_wiretap.report.audit import Audit
@@ -20,7 +21,7 @@ from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Group
 from mcp_wiretap.report.words import HEADINGS, counted, duration, link_words, plural, revisions_words, sorted_groups, worst_first
 from mcp_wiretap.wire.secret import one_line
 
-CASES = 50  # findings written out of one group
+CASES = 20  # findings written out of one group
 ROWS = 500  # of one table
 FLOWS = 2_000
 LONGEST = 600  # characters of one value
@@ -29,6 +30,7 @@ GLYPHS = {"error": "✕", "warning": "▲", "info": "i"}
 
 def write(audit: Audit, out: TextIO, *, zone: tzinfo = UTC) -> None:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    environment.filters["prose"] = prose
     template = environment.from_string(TEMPLATE)
     for piece in template.generate(_Page(audit, zone).context()):
         out.write(piece)
@@ -47,7 +49,7 @@ class _Page:
         reasons = sorted(tally.reasons.values(), key=lambda reason: -reason.count)
         tiles = list(self._tiles())
         context: dict[str, Any] = {
-            "style": STYLE,
+            "style": Markup(STYLE),
             "version": __version__,
             "exit_status": audit.exit_status,
             "fail_on": audit.fail_on,
@@ -188,7 +190,7 @@ def _endpoint(row: EndpointRow) -> dict[str, Any]:
         "era": row.era,
         "server": shown(row.server),
         "url": shown(row.url),
-        "revisions": shown(revisions_words(row.revisions)) or "–",
+        "revisions": shown(revisions_words(row.revisions)),
         "flows": row.flows,
         "errors": row.counts.get("error", 0),
         "warnings": row.counts.get("warning", 0),
@@ -227,6 +229,15 @@ def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
         ("flows", "Flows", "flows"),
     ]  # fmt: skip
     return [(id_, name) for id_, name, key in named if context[key]]
+
+
+def prose(text: str) -> Markup:
+    """Prose of a rule: escaped, what stands between backticks as code."""
+    parts = text.replace("``", "`").split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else escape(part)
+        for number, part in enumerate(parts)
+    )
 
 
 def shown(text: str) -> str:

@@ -27,7 +27,7 @@ p { margin: .25rem 0 .5rem; max-width: 46rem; }
 a { color: var(--link); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 code, pre, .mono { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-code, .mono, td { overflow-wrap: anywhere; }
+code, .mono, a, p, td { overflow-wrap: anywhere; } td.era { white-space: nowrap; }
 pre { margin: .25rem 0 .75rem; padding: .5rem .75rem; background: var(--sunk); border-radius: 4px; overflow-x: auto; }
 .dim { color: var(--fg2); }
 .head { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline; justify-content: space-between; }
@@ -37,7 +37,7 @@ pre { margin: .25rem 0 .75rem; padding: .5rem .75rem; background: var(--sunk); b
 .error { color: var(--error); } .warning { color: var(--warning); } .info { color: var(--info); } .ok { color: var(--ok); }
 li.error { background: var(--error-bg); border-color: currentColor; } li.warning { background: var(--warning-bg); border-color: currentColor; }
 li.info { background: var(--info-bg); } li.ok { background: var(--ok-bg); }
-nav a { margin-right: 1rem; white-space: nowrap; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; }
 table { border-collapse: collapse; width: 100%; }
 th { text-align: left; font-weight: 600; color: var(--fg2); }
 th, td { padding: .3125rem .75rem .3125rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -57,7 +57,7 @@ details.plain { border-left-width: 1px; border-left-color: var(--line); }
 footer { margin-top: 2.5rem; color: var(--fg2); }
 @media (max-width: 44rem) {
   body { padding: .75rem .75rem 3rem; }
-  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  thead, td.none { display: none; }
   tr { display: block; padding: .375rem 0; border-bottom: 1px solid var(--line); }
   td, td.n { display: flex; gap: .75rem; border: 0; padding: .0625rem 0; text-align: left; white-space: normal; }
   td::before { content: attr(data-label); flex: 0 0 6.5rem; color: var(--fg2); }
@@ -98,12 +98,12 @@ TEMPLATE = """<!doctype html>
 <table><thead><tr><th>era</th><th>server</th><th>endpoint</th><th>revisions</th><th class="n">flows</th><th class="n">errors</th>
 <th class="n">warnings</th></tr></thead><tbody>
 {% for row in endpoints %}
-<tr><td data-label="era">{{ row.era }}</td><td data-label="server">{{ row.server or "–" }}</td>
+<tr><td class="era" data-label="era">{{ row.era }}</td><td class="{{ 'none' if not row.server }}" data-label="server">{{ row.server or "–" }}</td>
 <td data-label="endpoint"><span class="mono">{{ row.url }}</span>
 {% if row.broken %}<br><span class="error">✕ expected {{ row.expected }}: {{ row.broken }}</span>{% endif %}</td>
-<td data-label="revisions">{{ row.revisions }}</td><td class="n" data-label="flows">{{ row.flows }}</td>
-<td class="n{{ ' error' if row.errors }}" data-label="errors">{{ row.errors or "·" }}</td>
-<td class="n{{ ' warning' if row.warnings }}" data-label="warnings">{{ row.warnings or "·" }}</td></tr>
+<td class="{{ 'none' if not row.revisions }}" data-label="revisions">{{ row.revisions or "–" }}</td><td class="n" data-label="flows">{{ row.flows }}</td>
+<td class="n {{ 'error' if row.errors else 'none' }}" data-label="errors">{{ row.errors or "·" }}</td>
+<td class="n {{ 'warning' if row.warnings else 'none' }}" data-label="warnings">{{ row.warnings or "·" }}</td></tr>
 {% endfor %}
 </tbody></table>
 {% if more_endpoints %}<p class="dim">and {{ more_endpoints }} more</p>{% endif %}
@@ -116,10 +116,10 @@ TEMPLATE = """<!doctype html>
 <summary><span class="id {{ section.severity }}">{{ section.glyph }} {{ group.rule }}</span><span class="title">{{ group.title }}</span>
 <span class="party">{{ group.party }}</span><span class="count">{{ group.count }} ×</span></summary>
 <div>
-<p>{{ group.told.demand }}</p>
-{% if group.told.why %}<p><b>Why:</b> {{ group.told.why }}</p>{% endif %}
-{% if group.told.fix %}<p><b>Fix:</b> {{ group.told.fix }}</p>{% endif %}
-<p class="dim">{{ group.spec }}{% if group.link %} · <a href="{{ group.link }}" rel="noreferrer">{{ group.link }}</a>{% endif %}</p>
+<p>{{ group.told.demand|prose }}</p>
+{% if group.told.why %}<p><b>Why:</b> {{ group.told.why|prose }}</p>{% endif %}
+{% if group.told.fix %}<p><b>Fix:</b> {{ group.told.fix|prose }}</p>{% endif %}
+<p>Specification: {% if group.link %}<a href="{{ group.link }}" rel="noreferrer">{{ group.spec }}</a>{% else %}{{ group.spec }}{% endif %}</p>
 {% for case in group.cases %}
 <div class="case">
 <div><b>{{ case.message }}</b></div>
@@ -183,7 +183,7 @@ TEMPLATE = """<!doctype html>
 <section id="flows"><h2>MCP flows</h2>
 <details class="plain"><summary><span class="title">{{ flow_words }}</span></summary><div>
 <table><thead><tr><th>time</th><th>era</th><th>operation</th><th class="n">status</th><th>outcome</th><th>flow</th></tr></thead><tbody>
-{% for row in flows %}<tr><td data-label="time">{{ row.at }}</td><td data-label="era">{{ row.era }}</td>
+{% for row in flows %}<tr><td data-label="time">{{ row.at }}</td><td class="era" data-label="era">{{ row.era }}</td>
 <td data-label="operation">{{ row.operation }}</td><td class="n" data-label="status">{{ row.status }}</td>
 <td data-label="outcome">{{ row.outcome }}</td><td data-label="flow"><span class="mono">{{ row.flow }}</span></td></tr>
 {% endfor %}

@@ -130,7 +130,7 @@ class _Report:
         self._heading("Endpoints")
         glyphs = self.glyphs
         columns = self._columns(
-            [("era", 7, 0), ("server", 16, 3), ("endpoint", 18, 3), ("revisions", 10, 2), ("flows", -6, 0),
+            [("era", 7, 0), ("server", 18, 3), ("endpoint", 20, 2), ("revisions", 21, 0), ("flows", -6, 0),
              (glyphs.error, -4, 0), (glyphs.warning, -4, 0)],
             drop=("revisions", "server", "flows"),
         )  # fmt: skip
