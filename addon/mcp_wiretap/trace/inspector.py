@@ -13,8 +13,10 @@ from typing import Protocol
 from mcp_wiretap.trace import era, mirror, outcome
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.broken import Broken
+from mcp_wiretap.trace.clients import Clients
 from mcp_wiretap.trace.conversations import Conversations
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.expectation import Expectations
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
@@ -24,6 +26,7 @@ from mcp_wiretap.trace.mrtr import Rounds
 from mcp_wiretap.trace.negotiation import Negotiations
 from mcp_wiretap.trace.progress import ProgressTokens
 from mcp_wiretap.trace.requests import Requests
+from mcp_wiretap.trace.served import Served
 from mcp_wiretap.trace.sessions import Session, Sessions
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
@@ -39,7 +42,10 @@ _ERA, _LATE, _UNPROVEN = "era", "late answer", "unproven"
 
 TRACKERS: tuple[type[Tracker], ...] = (
     Negotiations,
+    Expectations,
+    Served,
     Tools,
+    Clients,
     Requests,
     Rounds,
     Authorization,

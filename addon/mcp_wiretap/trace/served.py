@@ -1,0 +1,50 @@
+"""Which methods an endpoint was seen to serve in the modern era: a later -32601 for one of them means something else (HTS005),
+and a refusal of the same request with a stray legacy header blames the header (HTS012)."""
+
+from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.tracker import Tracker
+
+NAME = "served"
+METHODS = 200  # of one endpoint; MCP defines a few dozen
+LEGACY_HEADERS = ("mcp-session-id", "last-event-id")
+_CAPABILITY = {
+    "tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions", "logging": "logging",
+}  # fmt: skip
+
+
+class Served(Tracker):
+    name = NAME
+
+    def said(self, message: Message) -> None:
+        request = message.request
+        if request is None or message.party != "server" or message.rpc.kind != "result" or request.method is None:
+            return
+        exchange = request.exchange
+        if not exchange.claim.modern or not isinstance(message.result.get("resultType"), str):
+            return
+        methods: dict[str, bool] = exchange.endpoint.facts.setdefault(NAME, {})
+        method = request.method
+        if methods.get(method) or (method not in methods and len(methods) >= METHODS):
+            return
+        methods[method] = not carries_legacy_headers(exchange)
+
+
+def carries_legacy_headers(exchange: Exchange) -> bool:
+    """Mcp-Session-Id or Last-Event-ID: a modern server ignores them."""
+    return any(exchange.request_fields.has(name) for name in LEGACY_HEADERS)
+
+
+def is_known(exchange: Exchange, method: str) -> bool:
+    """Whether the server is known to implement the method: it served it before, or advertises its capability."""
+    if method in exchange.endpoint.facts.get(NAME, ()):
+        return True
+    capability = _CAPABILITY.get(method.partition("/")[0])
+    capabilities = exchange.endpoint.capabilities
+    if capability is None or capabilities is None or capability not in capabilities:
+        return False
+    return method not in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel")
+
+
+def without_legacy_headers(exchange: Exchange, method: str) -> bool:
+    """Whether the server served the method to a request without Mcp-Session-Id and Last-Event-ID."""
+    return bool(exchange.endpoint.facts.get(NAME, {}).get(method))
