@@ -35,6 +35,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> answer-id JSON | -> no-answer-id             the id in the answers that follow
       -> sse                  an event stream; `result`, `error` after it are events, and:
       -> notify METHOD PARAMS | -> ask ID METHOD PARAMS | -> event JSON-or-text
+      -> ack FILTER | -> publish METHOD PARAMS        on a listen stream, with its subscriptionId
       -> sse-raw TEXT         bytes of the stream as they stand, escapes as in body
       -> after SECONDS        before the next line (default 0.01)
       -> closed client|server|unknown     how it ended, where it did not simply complete
@@ -340,6 +341,13 @@ class _Reader:
                 message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
                 if params.strip():
                     message["params"] = _json(params, number)
+                self._event(exchange, json.dumps(message, ensure_ascii=False))
+            case "ack" | "publish":
+                method, params = "notifications/subscriptions/acknowledged", f'{{"notifications": {rest or "{}"}}}'
+                if word == "publish":
+                    method, _, params = rest.partition(" ")
+                message = {"jsonrpc": "2.0", "method": method, "params": _json(params.strip() or "{}", number)}
+                message["params"].setdefault("_meta", {})[rev.SUBSCRIPTION_ID] = exchange.answer_id
                 self._event(exchange, json.dumps(message, ensure_ascii=False))
             case "ask":
                 id_text, method, params = [*rest.split(" ", 2), "", ""][:3]

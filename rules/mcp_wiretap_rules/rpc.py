@@ -279,7 +279,7 @@ def batch_not_allowed(fact: object) -> Iterator[Finding]:
           header Accept: application/json, text/event-stream
           header MCP-Protocol-Version: 2025-03-26
           body [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
-          -> 202
+          -> 200 application/json [{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}]
     """
     from mcp_wiretap.trace.model import StreamItem
 

@@ -528,7 +528,7 @@ def progress_not_increasing(message: Message) -> Iterator[Finding]:
             None if found.same_stream else "info",
         )
     total = params.get("total")
-    if isinstance(total, int | float) and not isinstance(total, bool) and value > total:
+    if value is not None and isinstance(total, int | float) and not isinstance(total, bool) and value > total:
         yield Finding(
             f"progress {one_line(dumps(value), 40)} is more than the total {one_line(dumps(total), 40)}",
             [evidence(place, dumps(value), f"at most {one_line(dumps(total), 40)}")],
