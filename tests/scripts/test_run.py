@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from harness import run
 from harness.children import Children, free_ports
 from harness.proxies import Upstream
