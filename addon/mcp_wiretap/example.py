@@ -29,6 +29,8 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> result JSON          the answer; on modern resultType, serverInfo, and ttlMs/cacheScope of cacheable methods are
                               filled in where absent; a member with the value "$none" is removed
       -> raw-result JSON      nothing filled in
+      -> tool NAME [PROPERTIES [MEMBERS]]   the tools/list answer with this tool, its inputSchema has these properties; a
+                              further line adds a tool; MEMBERS are the tool's other ones, inputSchema's are added to it
       -> error CODE [{"message": ..., "data": ...}]   HTTP 400 for -32020..-32022, 404 for -32601 (modern); otherwise 200
       -> STATUS [CONTENT-TYPE [BODY]]                 any other response, e.g. `-> 202`, `-> 404 text/html <p>no</p>`
       -> status N | -> header NAME: VALUE | -> -header NAME
@@ -88,6 +90,7 @@ class _Exchange:
     began: bool = False  # the request was emitted
     response: list[tuple[str, str]] = field(default_factory=list)  # header changes, until the head was sent
     removed: list[str] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)  # of a tools/list answer that is written tool by tool
     status: int | None = None
     answer_id: Any = None
     streaming: bool = False
@@ -313,6 +316,12 @@ class _Reader:
                 if word == "result" and exchange.era == "modern":
                     result = _filled(result, exchange.method)
                 self._answer(exchange, {"result": _pruned(result)})
+            case "tool":
+                exchange.tools.append(_tool(rest, number))
+                result = {"tools": exchange.tools}
+                if exchange.era == "modern":
+                    result = _filled(result, exchange.method)
+                self._answer(exchange, {"result": result})
             case "error":
                 code_text, _, more = rest.partition(" ")
                 code = _json(code_text, number)
@@ -492,6 +501,26 @@ def _bytes(text: str) -> bytes:
         else:
             out += character.encode()
     return bytes(out)
+
+
+def _tool(text: str, number: int) -> dict[str, Any]:
+    name, _, rest = text.partition(" ")
+    tool: dict[str, Any] = {"name": name, "inputSchema": {"type": "object"}}
+    decoder = json.JSONDecoder()
+    values = []
+    try:
+        while rest := rest.strip():
+            value, end = decoder.raw_decode(rest)
+            values.append(value)
+            rest = rest[end:]
+    except ValueError as error:
+        raise ScriptError(f"line {number}: not JSON: {rest[:60]!r} ({error})") from error
+    if values:
+        tool["inputSchema"]["properties"] = values[0]
+    for members in values[1:]:
+        schema = tool["inputSchema"] | members.get("inputSchema", {})
+        tool |= members | {"inputSchema": schema}
+    return tool
 
 
 def _filled(result: Any, method: str | None) -> Any:
