@@ -22,14 +22,14 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, Literal
 
-from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Unchecked
+from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, hidden, mask, one_line
 
 __all__ = [
-    "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Unchecked", "evidence", "find_rules", "load_module",
+    "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Silence", "Unchecked", "evidence", "find_rules", "load_module",
     "rule", "rules_of",
 ]  # fmt: skip
 
@@ -172,21 +172,6 @@ def matches(found: Rule, words: Iterable[str]) -> bool:
     return any(w in (found.id, found.family, found.name, found.party) for w in words)
 
 
-@dataclass(slots=True, frozen=True)
-class Silence:
-    """The user's word that a rule is not to be reported for an endpoint ("" or "*": all). Counted, never silent."""
-
-    rule: str
-    endpoint: str
-    reason: str
-
-
-@dataclass(slots=True)
-class Silenced:
-    silence: Silence
-    count: int = 0
-
-
 type _Cap = Severity | None
 
 
@@ -201,7 +186,6 @@ class RuleBook:
     suppressed: int = 0  # findings past `most`
     _tables: dict[tuple[Any, ...], tuple[tuple[Rule, _Cap, str], ...]] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)  # once-rules: (rule, key) -> flow
-    _quiet: dict[tuple[str, str], list[tuple[Silence, int]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -258,6 +242,7 @@ class RuleBook:
     def again(self, exchange: Exchange) -> bool:
         """Judge all of an exchange anew."""
         exchange.findings.clear()
+        self._uncount(exchange)
         if exchange.kind == "other":
             return False
         added = self.requested(exchange)
@@ -312,14 +297,16 @@ class RuleBook:
         if finding.party is None:
             finding.party = sender if found.party == "either" else found.party
         finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
-        if found.once is not None:
-            key = exchange.endpoint.url if found.once == "endpoint" else f"{exchange.endpoint.url} {exchange.client_info}"
+        if found.once is not None or finding.once is not None:
+            who = f" {exchange.client_info}" if found.once == "client" else ""
+            key = f"{exchange.endpoint.url}{who} {finding.once or ''}"
             if self._first.setdefault((found.id, key), exchange.flow) != exchange.flow:
                 return
         if self.silences and self._is_silenced(finding, exchange):
             return
         if len(exchange.findings) >= self.most:
             self.suppressed += 1
+            exchange.suppressed += 1
             return
         exchange.findings.append(finding)
 
@@ -328,8 +315,17 @@ class RuleBook:
             family = finding.rule.rstrip("0123456789")
             if silence.rule in (finding.rule, family, "*") and endpoint_matches(silence.endpoint, exchange.endpoint.url):
                 self.silenced[silence] = self.silenced.get(silence, 0) + 1
+                exchange.silenced[silence] = exchange.silenced.get(silence, 0) + 1
                 return True
         return False
+
+    def _uncount(self, exchange: Exchange) -> None:
+        """What was silenced or suppressed of an exchange that is judged anew is counted anew."""
+        for silence, count in exchange.silenced.items():
+            self.silenced[silence] -= count
+        exchange.silenced.clear()
+        self.suppressed -= exchange.suppressed
+        exchange.suppressed = 0
 
     def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party) -> tuple[tuple[Rule, _Cap, str], ...]:
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""

@@ -8,6 +8,7 @@ from mcp_wiretap.report import record
 from mcp_wiretap.report.spool import Spool
 from mcp_wiretap.report.tally import Tally
 from mcp_wiretap.rule import RuleBook
+from mcp_wiretap.trace import outcome
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
 
@@ -57,6 +58,8 @@ class Collector:
 
     def retire(self, exchange: Exchange) -> None:
         """Nothing about this exchange will change any more: write it down."""
+        if exchange.kind == "other":
+            outcome.settle(exchange)  # nobody asked for it while the trace went on
         input_, index = self._place(exchange.flow)
         write = self._spool.write
         write("flow", record.flow_line(exchange, input_, index))
@@ -92,6 +95,7 @@ class Collector:
         silenced = [
             SilencedCount(silence.rule, silence.endpoint or "*", count, silence.reason)
             for silence, count in book.silenced.items()
+            if count
         ]
         return Trace(inputs, self.tally, silenced)
 

@@ -297,8 +297,9 @@ class _Report:
         """One part at the left edge, one at the right; two lines where they do not fit one."""
         room = self.width - cell_len(left.plain) - cell_len(right.plain)
         if room < 1:
-            self._row(left)
-            self._row(right)
+            for part in (left, right):
+                for line in part.wrap(self.console, self.width):
+                    self._row(line)
         else:
             self._row(left, Text(" " * room), right)
 

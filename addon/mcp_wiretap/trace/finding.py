@@ -29,9 +29,19 @@ class Finding:
     severity: Severity | None = None
     party: Party | None = None
     related: tuple[str, ...] = ()
+    once: str | None = None  # only the first finding of the rule with this word is reported for each endpoint
     rule: str = ""
     flow: str = ""
     spec: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Silence:
+    """The user's word that a rule is not to be reported for an endpoint ("" or "*": all). Counted, never silent."""
+
+    rule: str
+    endpoint: str
+    reason: str
 
 
 @dataclass(slots=True, frozen=True)

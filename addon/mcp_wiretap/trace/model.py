@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_wiretap.trace.events import EndedBy
-from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Unchecked
+from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
@@ -205,6 +205,8 @@ class Exchange:
     conversation: Conversation | None = None
     round: int | None = None
     findings: list[Finding] = field(default_factory=list)
+    silenced: dict[Silence, int] = field(default_factory=dict)  # findings that the user does not want to see
+    suppressed: int = 0  # findings past the limit
     unchecked: list[Unchecked] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)  # (where in our code, error)
 
