@@ -88,30 +88,38 @@ class SseParser:
         if b"\r" in data:
             self._cr = data[-1] == 0x0D
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        self._size += len(data)
         *lines, rest = data.split(b"\n")
-        # `_size` counts all bytes of this portion at once; what comes after an event is given to the next one.
-        ahead = len(data)
+        ahead = begin = len(data)  # bytes of this portion that are not yet read; where the event that is being read began in it
+        if lines:
+            ahead += self._complete(lines)
         for line in lines:
             ahead -= len(line) + 1
-            if self._line:
-                self._keep(line)
-                line = bytes(self._line)
-                self._line.clear()
-            if self._start:
-                self._start = False
-                line = line.removeprefix(_BOM)
             if line:
                 self._field(line)
             else:
-                self._size -= ahead
-                if self._data_lines:
-                    events.append(self._made())
-                self._forget()
-                self._size = ahead
-            self._line_cut = False
+                if self._fields:
+                    self._size += begin - ahead
+                    if self._data_lines:
+                        events.append(self._made())
+                    self._forget()
+                self._size, begin = 0, ahead
+        self._size += begin
         if rest:
             self._keep(rest)
+
+    def _complete(self, lines: list[bytes]) -> int:
+        """Put what had come of the first line before it. Returns by how much that made it longer."""
+        before = len(lines[0])
+        if self._line:
+            self._keep(lines[0])
+            lines[0] = bytes(self._line)
+            self._line.clear()
+        added = len(lines[0]) - before
+        if self._start:
+            self._start = False
+            if lines[0].startswith(_BOM):
+                lines[0], added = lines[0][3:], added - 3
+        return added
 
     def _keep(self, piece: bytes) -> None:
         room = self._max + _FIELD_NAME - len(self._line)
@@ -122,6 +130,7 @@ class SseParser:
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
+        cut, self._line_cut = self._line_cut, False
         if not name:
             self.comments += 1
             return
@@ -131,7 +140,7 @@ class SseParser:
         if name == b"data":
             self._data_lines += 1
             room = self._max - self._data_size
-            if len(value) > room or self._line_cut:
+            if len(value) > room or cut:
                 self._truncated, value = True, value[: max(room, 0)]
             if room >= 0:
                 self._data.append(value)
