@@ -79,7 +79,9 @@ def test_a_sentinel_has_the_marker_and_eleven_characters(value: str) -> None:
     assert is_sentinel(value)
 
 
-@pytest.mark.parametrize("value", ["=?base64?=", "=?BASE64?SGk=?=", "=?base64?SGk=", "base64?SGk=?=", "=?base64?SGk=?=x", "", "=?="])
+@pytest.mark.parametrize(
+    "value", ["=?base64?=", "=?BASE64?SGk=?=", "=?base64?SGk=", "base64?SGk=?=", "=?base64?SGk=?=x", "", "=?="]
+)
 def test_anything_else_is_a_literal(value: str) -> None:
     assert not is_sentinel(value)
     assert decode(value).text == value
@@ -330,7 +332,12 @@ def test_integers_longer_than_python_converts_are_compared(digits: int) -> None:
 @given(st.integers(), st.integers(min_value=0, max_value=40))
 def test_every_spelling_of_an_integer_equals_it(number: int, zeros: int) -> None:
     sign = "-" if number < 0 else "+"
-    for spelling in (str(number), f"{number}." + "0" * zeros, f"{sign}{'0' * zeros}{abs(number)}", f"{number}{'0' * zeros}e-{zeros}"):
+    for spelling in (
+        str(number),
+        f"{number}." + "0" * zeros,
+        f"{sign}{'0' * zeros}{abs(number)}",
+        f"{number}{'0' * zeros}e-{zeros}",
+    ):
         assert compare_integer([spelling], number).verdict == "match"
     assert compare_integer([str(number)], number + 1).verdict == "mismatch"
 

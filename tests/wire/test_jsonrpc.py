@@ -81,7 +81,15 @@ def test_meta_and_error_code_are_read_only_where_they_have_the_right_type() -> N
     assert one('{"result": {"_meta": {"a": 1}}}').meta == {"a": 1}
     for params in ("null", "[]", '{"_meta": []}', '{"_meta": "x"}', "5"):
         assert one(f'{{"method": "m", "params": {params}}}').meta == {}
-    for code, value in {"-32602": -32602, "-32602.0": -32602, "true": None, '"1"': None, "1.5": None, "1e400": None, "[]": None}.items():
+    for code, value in {
+        "-32602": -32602,
+        "-32602.0": -32602,
+        "true": None,
+        '"1"': None,
+        "1.5": None,
+        "1e400": None,
+        "[]": None,
+    }.items():
         assert one(f'{{"jsonrpc": "2.0", "error": {{"code": {code}}}}}').error_code == value
     assert one('{"jsonrpc": "2.0", "error": {"code": ' + "9" * 5_000 + "}}").error_code is None
 
@@ -167,7 +175,7 @@ def test_lone_surrogates_are_noticed(text: str, found: bool) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    ["0", "-0", "-0.0", "1", "1.0", "1e2", "1E+2", "-1.50", "1e400", "-1e400", "1e-400", "9007199254740993", "0.1000", "9" * 5_000, "-" + "9" * 4_300],
+    ["0", "-0", "-0.0", "1", "1.0", "1e2", "1E+2", "-1.50", "1e400", "-1e400", "1e-400", "9007199254740993", "0.1000", "9" * 5000, "-" + "9" * 4300],
 )  # fmt: skip
 def test_numbers_are_written_back_as_they_were_written(number: str) -> None:
     for text in (number, f"[{number}]", f'{{"id": {number}}}'):

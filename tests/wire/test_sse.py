@@ -141,8 +141,27 @@ def test_a_lone_byte_order_mark_is_nothing_unfinished() -> None:
 # Splits
 
 PIECES = st.sampled_from(
-    [b"\n", b"\r", b"\r\n", b"\n\n", b"data", b"data:", b"data: ", b"id: ", b"event: ", b"retry: 5", b": c", b"x", b" "]
-    + [b"\xc3\xa9", b"\xff", b"\xe2\x82\xac", b"\xef\xbb\xbf", b"\0", b""]
+    [
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\n\n",
+        b"data",
+        b"data:",
+        b"data: ",
+        b"id: ",
+        b"event: ",
+        b"retry: 5",
+        b": c",
+        b"x",
+        b" ",
+        b"\xc3\xa9",
+        b"\xff",
+        b"\xe2\x82\xac",
+        b"\xef\xbb\xbf",
+        b"\x00",
+        b"",
+    ]
 )
 
 
@@ -208,8 +227,17 @@ MEGA = 1 << 20
 
 @pytest.mark.parametrize(
     "unit",
-    [b"x" * 4096, b"data: " + b"y" * 4090, b"data\n" * 819, b"\n" * 4096, b"\r" * 4096, b"\r\n" * 2048, b":\n" * 2048]
-    + [b"id: " + b"i" * 4092, b"data\n\n" * 683],
+    [
+        b"x" * 4096,
+        b"data: " + b"y" * 4090,
+        b"data\n" * 819,
+        b"\n" * 4096,
+        b"\r" * 4096,
+        b"\r\n" * 2048,
+        b":\n" * 2048,
+        b"id: " + b"i" * 4092,
+        b"data\n\n" * 683,
+    ],
     ids=lambda unit: repr(unit[:8]),
 )
 def test_hostile_megabytes_cost_bounded_memory_and_time(unit: bytes) -> None:

@@ -227,14 +227,10 @@ def _either_way(text: str) -> bool:
     return not text or "\t" in text or text == "=?base64?="
 
 
-def _compare_raw(
-    raw: str, value: str, body: str, expected: str, duplicate: Literal["none", "equal", "different"]
-) -> Comparison:
+def _compare_raw(raw: str, value: str, body: str, expected: str, duplicate: Literal["none", "equal", "different"]) -> Comparison:
     if needs_encoding(body):
         # UTF-8 bytes sent raw arrive as Latin-1: the same text, but it had to be encoded.
-        same = value in (trim_ows(body), body) or value.encode("latin-1", "replace") == trim_ows(body).encode(
-            "utf-8", "replace"
-        )
+        same = value in (trim_ows(body), body) or value.encode("latin-1", "replace") == trim_ows(body).encode("utf-8", "replace")
         if same:
             at = first_unsafe(body)
             detail = f"U+{ord(at[1]):04X} at index {at[0]}" if at else ""
