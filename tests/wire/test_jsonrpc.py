@@ -175,8 +175,24 @@ def test_lone_surrogates_are_noticed(text: str, found: bool) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    ["0", "-0", "-0.0", "1", "1.0", "1e2", "1E+2", "-1.50", "1e400", "-1e400", "1e-400", "9007199254740993", "0.1000", "9" * 5000, "-" + "9" * 4300],
-)  # fmt: skip
+    [
+        "0",
+        "-0",
+        "-0.0",
+        "1",
+        "1.0",
+        "1e2",
+        "1E+2",
+        "-1.50",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "9007199254740993",
+        "0.1000",
+        "9" * 5000,
+        "-" + "9" * 4300,
+    ],
+)
 def test_numbers_are_written_back_as_they_were_written(number: str) -> None:
     for text in (number, f"[{number}]", f'{{"id": {number}}}'):
         assert dumps(read(text.encode()).value) == text
