@@ -1,0 +1,194 @@
+"""CMP: argument completion (2026-07-28 server/utilities/completion)."""
+
+from collections.abc import Iterator
+
+from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.trace.model import Message
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import one_line
+
+COMPLETION = "2026-07-28 server/utilities/completion"
+COMPLETE = ("completion/complete",)
+MOST_VALUES = 100  # by the specification
+
+
+@rule(
+    "CMP001",
+    "completion-too-many",
+    "More than 100 values",
+    on="answer",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{COMPLETION}#completion-results",
+    methods=COMPLETE,
+)
+def completion_too_many(message: Message) -> Iterator[Finding]:
+    """A completion gives at most 100 values, all strings; more are announced by `total` and `hasMore`.
+
+    Why: typed clients refuse a longer list.
+
+    Fix: cut the list, set `hasMore: true`.
+
+    Wrong::
+
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": [1]}}
+
+    Right::
+
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": ["1"], "total": 900, "hasMore": true}}
+    """
+    completion = message.result.get("completion")
+    values = completion.get("values") if isinstance(completion, dict) else None
+    if not isinstance(values, list):
+        return  # RES004
+    place = message.place("result", "completion", "values")
+    if len(values) > MOST_VALUES:
+        yield Finding(f"{len(values)} values, 100 are allowed", [evidence(place, f"{len(values)} values", "at most 100")])
+    odd = next((v for v in values[:1_000] if not isinstance(v, str)), None)
+    if odd is not None:
+        yield Finding(f"a value is {one_line(dumps(odd), 40)}, not a string", [evidence(place, dumps(odd), "strings")])
+
+
+@rule(
+    "CMP002",
+    "completion-total",
+    "total/hasMore inconsistent",
+    on="answer",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{COMPLETION}#completion-results",
+    methods=COMPLETE,
+)
+def completion_total(message: Message) -> Iterator[Finding]:
+    """`total` counts all matches, those in `values` too; `hasMore` says whether there are others.
+
+    Why: a client that pages or shows "12 of 900" goes by them.
+
+    Fix: count the matches before cutting the list.
+
+    Wrong::
+
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": ["a", "b"], "total": 1}}
+
+    Right::
+
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": ["a", "b"], "total": 2, "hasMore": false}}
+    """
+    completion = message.result.get("completion")
+    if not isinstance(completion, dict) or not isinstance(completion.get("values"), list):
+        return
+    total, given = completion.get("total"), len(completion["values"])
+    if not isinstance(total, int) or isinstance(total, bool):
+        return
+    place = message.place("result", "completion", "total")
+    if total < given:
+        yield Finding(f"total is {total}, but there are {given} values", [evidence(place, str(total), f"at least {given}")])
+    elif total > given and completion.get("hasMore") is False:
+        yield Finding(
+            f"hasMore is false, but total is {total} and there are {given} values", [evidence(place, str(total), str(given))]
+        )
+
+
+@rule(
+    "CMP003",
+    "completion-ref",
+    "Reference malformed",
+    on="request",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=f"{COMPLETION}#reference-types",
+    methods=COMPLETE,
+)
+def completion_ref(message: Message) -> Iterator[Finding]:
+    """`ref` is a ref/prompt with a name or a ref/resource with a uri; the argument has a name and a value, both strings.
+
+    Why: the server cannot tell what is to be completed.
+
+    Fix: `{"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": "x"}}`.
+
+    Wrong::
+
+        modern completion/complete {"ref": {"type": "ref/tool", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> error -32602
+
+    Right::
+
+        modern completion/complete {"ref": {"type": "ref/resource", "uri": "x://{a}"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": []}}
+    """
+    params = message.params
+    ref, argument, context = params.get("ref"), params.get("argument"), params.get("context")
+    if isinstance(ref, dict):
+        kind = ref.get("type")
+        wanted = {"ref/prompt": "name", "ref/resource": "uri"}.get(kind) if isinstance(kind, str) else None
+        if wanted is None:
+            text = f"ref.type is {one_line(dumps(kind), 40)}"
+            yield Finding(text, [evidence(message.place("params", "ref", "type"), kind, "ref/prompt or ref/resource")])
+        elif not isinstance(ref.get(wanted), str):
+            yield Finding(
+                f"{kind} has no {wanted}", [evidence(message.place("params", "ref", wanted), ref.get(wanted), "a string")]
+            )
+    if isinstance(argument, dict):
+        for member in ("name", "value"):
+            if not isinstance(argument.get(member), str):
+                place = message.place("params", "argument", member)
+                yield Finding(f"argument.{member} is no string", [evidence(place, argument.get(member), "a string")])
+    given = context.get("arguments") if isinstance(context, dict) else None
+    if isinstance(given, dict) and any(not isinstance(v, str) for v in list(given.values())[:100]):
+        place = message.place("params", "context", "arguments")
+        yield Finding("context.arguments holds something else than strings", [evidence(place, given, "strings")])
+
+
+@rule(
+    "CMP004",
+    "completion-capability",
+    "completions capability missing",
+    on="answer",
+    level="must",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{COMPLETION}#capabilities",
+    versions=("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
+    methods=COMPLETE,
+    once="endpoint",
+)
+def completion_capability(message: Message) -> Iterator[Finding]:
+    """A server that completes advertises `completions`.
+
+    Why: clients offer completion only where it is advertised.
+
+    Fix: add `"completions": {}` to the capabilities.
+
+    Wrong::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": []}}
+
+    Right::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"completions": {}}}
+        modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
+          -> result {"completion": {"values": []}}
+    """
+    from mcp_wiretap_rules.log import advertised
+
+    capabilities = advertised(message.exchange)
+    if message.rpc.kind == "result" and capabilities is not None and "completions" not in capabilities:
+        yield Finding(
+            "the server completes, but does not advertise completions",
+            [evidence(message.place("result", "completion"), "a result", "capabilities.completions")],
+        )

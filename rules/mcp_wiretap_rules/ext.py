@@ -1,0 +1,243 @@
+"""EXT: the extensions map of both sides (2026-07-28 basic/versioning#extension-negotiation)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.trace.model import Message
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import one_line
+
+NEGOTIATION = "2026-07-28 basic/versioning#extension-negotiation"
+TASKS = "io.modelcontextprotocol/tasks"
+UI = "io.modelcontextprotocol/ui"
+OFFICIAL = frozenset(
+    {TASKS, UI, "io.modelcontextprotocol/oauth-client-credentials", "io.modelcontextprotocol/enterprise-managed-authorization"}
+)
+_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def _extensions(message: Message) -> tuple[tuple[str, ...], Any] | None:
+    """Where the message declares extensions, and what: an envelope, initialize, a discover or initialize result."""
+    if message.rpc.kind == "request":
+        declared, steps = message.meta.get(rev.CLIENT_CAPABILITIES), ("params", "_meta", rev.CLIENT_CAPABILITIES)
+        if declared is None and message.method == "initialize":
+            declared, steps = message.params.get("capabilities"), ("params", "capabilities")  # type: ignore[assignment]
+    else:
+        request = message.request
+        if request is None or request.method not in ("server/discover", "initialize"):
+            return None
+        declared, steps = message.result.get("capabilities"), ("result", "capabilities")  # type: ignore[assignment]
+    if not isinstance(declared, dict) or "extensions" not in declared:
+        return None
+    return (*steps, "extensions"), declared["extensions"]
+
+
+@rule(
+    "EXT001",
+    "extension-key-grammar",
+    "Extension identifier malformed",
+    on=("request", "answer"),
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec=NEGOTIATION,
+    sep="2133",
+    versions=("2025-11-25", "2026-07-28"),
+)
+def extension_key_grammar(message: Message) -> Iterator[Finding]:
+    """`capabilities.extensions` maps identifiers with a prefix (`com.example/name`) to objects of settings.
+
+    Why: the other side looks an extension up by its identifier; without a prefix two vendors collide.
+
+    Fix: `"extensions": {"com.example/thing": {}}`.
+
+    Wrong::
+
+        modern tools/list
+          capabilities {"extensions": {"thing": {}}}
+          -> result {"tools": []}
+
+    Right::
+
+        modern tools/list
+          capabilities {"extensions": {"com.example/thing": {}}}
+          -> result {"tools": []}
+    """
+    found = _extensions(message)
+    if found is None:
+        return
+    steps, extensions = found
+    severity = None if message.exchange.claim.modern else "warning"
+    if not isinstance(extensions, dict):
+        yield Finding(
+            f"extensions is {one_line(dumps(extensions), 40)}, not an object",
+            [evidence(message.place(*steps), dumps(extensions), "an object")],
+            severity,  # type: ignore[arg-type]
+        )
+        return
+    for key, value in list(extensions.items())[:50]:
+        place = message.place(*steps, key)
+        if not _IDENTIFIER.fullmatch(key):
+            text = f"the extension {one_line(key, 60)!r} is not prefix/name"
+            yield Finding(text, [evidence(place, key, "com.example/name")], severity)  # type: ignore[arg-type]
+        if not isinstance(value, dict):
+            text = f"the settings of {one_line(key, 60)} are {one_line(dumps(value), 40)}, not an object"
+            yield Finding(text, [evidence(place, dumps(value), "an object")], severity)  # type: ignore[arg-type]
+
+
+@rule(
+    "EXT002",
+    "extension-used-undeclared",
+    "Extension feature used without declaration",
+    on=("push", "request"),
+    level="must",
+    party="either",
+    era="modern",
+    severity="warning",
+    spec=NEGOTIATION,
+    sep="2133",
+    methods=("notifications/tasks", "tasks/get", "tasks/update", "tasks/cancel"),
+)
+def extension_used_undeclared(message: Message) -> Iterator[Finding]:
+    """An extension is used only with a side that declared it.
+
+    Why: the other side does not know what to do with it.
+
+    Fix: look at the extensions of this very request (server), or of the newest server/discover (client).
+
+    Wrong::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+        modern tasks/get {"taskId": "t"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> error -32601
+
+    Right::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+        modern tasks/get {"taskId": "t"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> error -32602
+    """
+    exchange = message.exchange
+    if message.party == "server":
+        extensions = exchange.capabilities.get("extensions")
+        if not isinstance(extensions, dict) or TASKS not in extensions:
+            yield Finding(
+                f"{message.method} to a client that did not declare {TASKS}",
+                [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],
+            )
+        return
+    advertised = exchange.endpoint.capabilities
+    if advertised is None or not exchange.endpoint.modern:
+        return
+    extensions = advertised.get("extensions")
+    if not isinstance(extensions, dict) or TASKS not in extensions:
+        yield Finding(
+            f"{message.method}, but the server does not advertise {TASKS}",
+            [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],
+            "info",
+        )
+
+
+@rule(
+    "EXT003",
+    "server-ignores-client-extensions",
+    "UI-only content to a client without the extension",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec="2133 Capability negotiation",
+    sep="2133",
+    methods=("tools/call",),
+)
+def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
+    """A tool with a user interface still answers in text to a client that cannot show it.
+
+    Why: the model gets nothing at all.
+
+    Fix: fill `content` with a text that says the same.
+
+    Wrong::
+
+        modern tools/list
+          -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://a"}}}]}
+        modern tools/call {"name": "a"}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://a"}}}]}
+        modern tools/call {"name": "a"}
+          -> result {"content": [{"type": "text", "text": "done"}]}
+    """
+    if message.result.get("content") != [] or message.result.get("structuredContent") is not None:
+        return
+    view = message.exchange.tool
+    definition = view.definition if view is not None else None
+    meta = definition.raw.get("_meta") if definition is not None else None
+    if not isinstance(meta, dict) or not isinstance(meta.get("ui"), dict):
+        return
+    extensions = message.exchange.capabilities.get("extensions")
+    if not isinstance(extensions, dict) or UI not in extensions:
+        yield Finding(
+            "empty content from a tool with a user interface, to a client that did not declare it",
+            [evidence(message.place("result", "content"), "[]", "a text that says the same")],
+        )
+
+
+@rule(
+    "EXT004",
+    "reserved-extension-prefix",
+    "Third-party extension under reserved prefix",
+    on=("request", "answer"),
+    level="must",
+    party="either",
+    era="modern",
+    severity="warning",
+    spec="2026-07-28 basic/index#_meta",
+    sep="2133",
+)
+def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
+    """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions.
+
+    Why: an official extension may take the name.
+
+    Fix: use a prefix of your own domain.
+
+    Wrong::
+
+        modern tools/list
+          capabilities {"extensions": {"dev.mcp/thing": {}}}
+          -> result {"tools": []}
+
+    Right::
+
+        modern tools/list
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}, "com.example/thing": {}}}
+          -> result {"tools": []}
+    """
+    found = _extensions(message)
+    if found is None or not isinstance(found[1], dict):
+        return
+    steps, extensions = found
+    for key in list(extensions)[:50]:
+        labels = key.partition("/")[0].split(".")
+        if len(labels) < 2 or labels[1] not in ("modelcontextprotocol", "mcp") or key in OFFICIAL:
+            continue
+        official = key.startswith("io.modelcontextprotocol/")  # the list of official extensions grows
+        yield Finding(
+            f"the extension {one_line(key, 60)} is under a prefix reserved for MCP",
+            [evidence(message.place(*steps, key), key, "a prefix of your own domain")],
+            "info" if official else None,
+        )
