@@ -23,10 +23,8 @@ from test_servers import tasks_legacy, tasks_modern
 from test_servers.config import Config, PresetRef
 from test_servers.faults import Fault, all_faults
 from test_servers.presets import all_presets
-from test_servers.registry import Item, Kind, ToolAnswer, ToolItem, text_result
-from test_servers.world import Call, Context, World, compact, era_of, missing_capability, plain, refuse
-
-TASKS_EXTENSION = tasks_modern.EXTENSION
+from test_servers.registry import Item, Kind, TaskPlan, ToolItem, text_result
+from test_servers.world import TASKS_EXTENSION, Call, Context, World, compact, era_of, missing_capability, plain, refuse
 
 
 class ComposedServer(Server[Any]):
@@ -177,15 +175,12 @@ def _call_tool(world: World) -> Any:
                 raise refuse(ctx, types.INVALID_PARAMS, f"Invalid arguments for {item.key}: {fault}")
             return text_result(f"The arguments do not fit: {fault}", is_error=True)
         call = Call(world, ctx, item.key, arguments, plain((params.input_responses or {}).items()), params.request_state)
-        if item.task is not None and world.config.tasks_extension and tasks_modern.declared(ctx):
-            return tasks_modern.start(call, item.task)
-        return as_result(await item.run(call))
+        answer = await item.run(call)
+        if isinstance(answer, TaskPlan):
+            return tasks_modern.start(call, answer)
+        return text_result(answer) if isinstance(answer, str) else answer
 
     return call_tool
-
-
-def as_result(answer: ToolAnswer) -> types.CallToolResult | types.InputRequiredResult:
-    return text_result(answer) if isinstance(answer, str) else answer
 
 
 def argument_fault(item: ToolItem, arguments: Mapping[str, Any]) -> str | None:
@@ -239,7 +234,7 @@ def _list_prompts(world: World) -> Any:
 
 
 def _get_prompt(world: World) -> Any:
-    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> HandlerResult:
         item = world.prompts.get(params.name)
         if item is None:
             raise refuse(ctx, types.INVALID_PARAMS, f"There is no prompt named {params.name}", status=200)
@@ -247,7 +242,11 @@ def _get_prompt(world: World) -> Any:
         missing = [a.name for a in item.definition.arguments or [] if a.required and a.name not in given]
         if missing:
             raise refuse(ctx, types.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}", {"missing": missing})
-        return types.GetPromptResult(description=item.definition.description, messages=item.get(given))
+        responses = plain((params.input_responses or {}).items())
+        answer = await item.get(Call(world, ctx, params.name, dict(given), responses, params.request_state))
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
+        return types.GetPromptResult(description=item.definition.description, messages=answer)
 
     return get_prompt
 

@@ -150,6 +150,7 @@ class Transport(_Part):
     port: int = Field(default=0, ge=0, le=65535, description="0: any free port.")
     path: str | None = Field(default=None, pattern="^/[^?#]*$")
     modern: bool | ModernOptions = False
+    resumable: bool = Field(default=False, description="Legacy streams: event ids, priming events, Last-Event-ID.")
     json_response: bool = Field(default=False, description="Never answer a request with a stream.")
 
     @model_validator(mode="after")

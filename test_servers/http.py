@@ -12,9 +12,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from test_servers.asgi import StatusOverride
 from test_servers.compose import ComposedServer
 from test_servers.eras import EraGate, Eras
+from test_servers.events import MemoryEvents
 from test_servers.injector import Injector
 from test_servers.world import STATUS_KEY
 
+RETRY_MS = 200
+"""After how long a legacy client should come back to a stream that was closed."""
 LOOPBACK = TransportSecuritySettings(
     enable_dns_rebinding_protection=True,
     allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
@@ -45,6 +48,8 @@ def _streamable_app(server: ComposedServer, path: str, port: int) -> ASGIApp:
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=path,
         json_response=transport.json_response,
+        event_store=MemoryEvents() if transport.resumable else None,
+        retry_interval=RETRY_MS if transport.resumable else None,
         stateless_http=modern is not None and modern.legacy != "stateful",
         transport_security=LOOPBACK,
     )

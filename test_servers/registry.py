@@ -19,8 +19,27 @@ Kind = Literal["tool", "resource", "resourceTemplate", "prompt"]
 Era = Literal["legacy", "modern"]
 BOTH: frozenset[Era] = frozenset({"legacy", "modern"})
 
-ToolAnswer = types.CallToolResult | types.InputRequiredResult | str
-"""What a tool may return; a string is one text block."""
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What a task of the extension does: puts the questions of each round, works, ends."""
+
+    end: Callable[[dict[str, Any]], types.CallToolResult | types.ErrorData]
+    """From the answers by key to the result; ErrorData is a task that failed."""
+    rounds: tuple[dict[str, types.ElicitRequest], ...] = ()
+    loops: bool = False
+    """Puts the last round again and again, under new keys."""
+    polls: int = 0
+    """How often tasks/get finds it at work before it ends."""
+    seconds: float = 0
+    """How long it works at least."""
+    poll_interval_ms: int | None = None
+
+
+ToolAnswer = types.CallToolResult | types.InputRequiredResult | TaskPlan | str
+"""What a tool may return. A string is one text block; a TaskPlan, only where `call.takes_tasks`, starts a task."""
+
+PromptAnswer = list[types.PromptMessage] | types.InputRequiredResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +49,8 @@ class ToolItem:
     definition: types.Tool
     run: Callable[["Call"], Awaitable[ToolAnswer]]
     eras: frozenset[Era] = BOTH
-    task: str | None = None
-    """Behaviour of the task this tool starts, for the two task modules; None for ordinary tools."""
+    legacy_task: str | None = None
+    """What the task does that a 2025-11-25 client may ask of this tool (see tasks_legacy); None for most tools."""
 
     @property
     def key(self) -> str:
@@ -65,10 +84,10 @@ class TemplateItem:
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One prompt; `get` receives the arguments, the required ones already checked."""
+    """One prompt; the required arguments of the call are already checked."""
 
     definition: types.Prompt
-    get: Callable[[dict[str, str]], list[types.PromptMessage]]
+    get: Callable[["Call"], Awaitable[PromptAnswer]]
     completions: dict[str, list[str]] = field(default_factory=dict)
 
     @property

@@ -122,10 +122,10 @@ def _start_tasks(world: World) -> Any:
         item = world.tools.get(params.get("name", ""))
         if ctx.method != "tools/call" or era_of(ctx) == "modern" or not isinstance(wanted, dict):
             return await call_next(ctx)
-        if item is None or item.task is None or "legacy" not in item.eras:
+        if item is None or item.legacy_task is None or "legacy" not in item.eras:
             return await call_next(ctx)
         ttl = wanted.get("ttl") if isinstance(wanted.get("ttl"), int) else None
-        task = Task(world.session(ctx), item.task, params.get("arguments") or {}, ttl)
+        task = Task(world.session(ctx), item.legacy_task, params.get("arguments") or {}, ttl)
         world.legacy_tasks[task.id] = task
         call = Call(world, ctx, item.key, task.arguments, {}, None)
         job = asyncio.create_task(_work(call, task, params.get("_meta", {}).get("progressToken")))

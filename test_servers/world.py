@@ -38,6 +38,7 @@ warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
 LEVELS: tuple[types.LoggingLevel, ...] = (
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 )  # fmt: skip
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 STATUS_KEY = "test_servers.status"
 """Where in the ASGI scope a handler leaves the HTTP status it wants for its error."""
 
@@ -172,7 +173,7 @@ def undeclared(capabilities: types.ClientCapabilities | None, request: types.Inp
 
 @dataclass(slots=True)
 class Call:
-    """One tools/call: its arguments, the answers it brought, and the ways back to the client."""
+    """One tools/call or prompts/get: its arguments, the answers it brought, and the ways back to the client."""
 
     world: World
     ctx: Context
@@ -186,6 +187,12 @@ class Call:
     @property
     def era(self) -> Era:
         return era_of(self.ctx)
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether the answer may be a task of the extension: served here, and declared by this very request."""
+        served = self.world.config.tasks_extension and self.era == "modern"
+        return served and TASKS_EXTENSION in declared_extensions(self.ctx)
 
     async def log(self, level: types.LoggingLevel, data: Any, logger: str = "test-server") -> None:
         """Send a log message on this call's stream, if the server logs and the client asked for that level."""

@@ -2,7 +2,8 @@
 
 import mcp_types as types
 
-from test_servers.registry import PromptItem, ResourceItem, ToolAnswer, ToolItem, preset, text_result, tool
+from test_servers.presets.prompts import fixed
+from test_servers.registry import ResourceItem, ToolAnswer, ToolItem, preset, text_result, tool
 from test_servers.world import Call
 
 NAME = {"name": {"type": "string", "minLength": 1}}
@@ -99,8 +100,7 @@ def add_prompt() -> ToolItem:
 
     async def run(call: Call) -> ToolAnswer:
         name = call.arguments["name"]
-        message = types.PromptMessage(role="user", content=types.TextContent(text=f"The prompt {name}"))
-        call.world.prompts[name] = PromptItem(types.Prompt(name=name), lambda arguments: [message])
+        call.world.prompts[name] = fixed(types.Prompt(name=name), f"The prompt {name}")
         await call.world.prompts_changed()
         return f"Added {name}"
 

@@ -2,18 +2,29 @@
 
 import mcp_types as types
 
-from test_servers.registry import PromptItem, preset
+from test_servers.registry import PromptAnswer, PromptItem, preset
+from test_servers.world import Call
 
 
-def _said(text: str) -> types.PromptMessage:
-    return types.PromptMessage(role="user", content=types.TextContent(text=text))
+def said(content: str | types.ContentBlock) -> types.PromptMessage:
+    """A message of the user."""
+    return types.PromptMessage(role="user", content=types.TextContent(text=content) if isinstance(content, str) else content)
+
+
+def fixed(definition: types.Prompt, *contents: str | types.ContentBlock) -> PromptItem:
+    """A prompt that is always the same."""
+
+    async def get(call: Call) -> PromptAnswer:
+        return [said(content) for content in contents]
+
+    return PromptItem(definition, get)
 
 
 @preset("prompt", "simple_prompt")
 def simple_prompt() -> PromptItem:
     """A prompt without arguments."""
     definition = types.Prompt(name="simple_prompt", description="A prompt without arguments")
-    return PromptItem(definition, lambda arguments: [_said("Please summarise what this server can do.")])
+    return fixed(definition, "Please summarise what this server can do.")
 
 
 @preset("prompt", "args_prompt")
@@ -28,9 +39,9 @@ def args_prompt() -> PromptItem:
         ],
     )
 
-    def get(arguments: dict[str, str]) -> list[types.PromptMessage]:
-        place = ", ".join(filter(None, (arguments["city"], arguments.get("state"))))
-        return [_said(f"What is the weather in {place}?")]
+    async def get(call: Call) -> PromptAnswer:
+        place = ", ".join(filter(None, (call.arguments["city"], call.arguments.get("state"))))
+        return [said(f"What is the weather in {place}?")]
 
     return PromptItem(definition, get, {"city": ["Oslo", "Paris", "Zürich"], "state": ["Texas", "Utah"]})
 
@@ -38,9 +49,7 @@ def args_prompt() -> PromptItem:
 @preset("prompt", "numbered_prompts")
 def numbered_prompts(count: int = 12) -> list[PromptItem]:
     """`count` prompts named prompt_1, prompt_2, ..."""
-
-    def item(number: int) -> PromptItem:
-        definition = types.Prompt(name=f"prompt_{number}", description=f"Prompt number {number}")
-        return PromptItem(definition, lambda arguments: [_said(f"This is prompt {number}")])
-
-    return [item(number) for number in range(1, count + 1)]
+    return [
+        fixed(types.Prompt(name=f"prompt_{n}", description=f"Prompt number {n}"), f"This is prompt {n}")
+        for n in range(1, count + 1)
+    ]
