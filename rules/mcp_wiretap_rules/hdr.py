@@ -554,7 +554,8 @@ def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
         return (JSON, SSE) if any(m.rpc.kind != "invalid" for m in exchange.sent) else ()
-    if exchange.http_method == "GET" and not exchange.claim.modern:
+    # The headers alone do not make an MCP GET: clients send the version with the metadata of OAuth, too.
+    if exchange.http_method == "GET" and exchange.endpoint.proven and not exchange.claim.modern:
         fields = exchange.request_fields
         if fields.has("mcp-session-id") or fields.has("mcp-protocol-version"):
             return (SSE,)
@@ -659,6 +660,15 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     if media == SSE:
         return
     where = "response.header:Content-Type"
+    if status == 202 and not exchange.request_fields.names_starting("mcp-"):
+        # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
+        if not _from_http_sse(exchange):
+            yield Finding(
+                f"HTTP 202 answers {request.method}, as on HTTP+SSE, but no endpoint event was seen",
+                [evidence(where, value, f"{JSON} or {SSE}")],
+                "info",
+            )
+        return
     if media != JSON:
         said = f"of type {say(value)}" if value is not None else "without Content-Type"
         yield Finding(f"HTTP {status} {said} answers {request.method}", [evidence(where, value, f"{JSON} or {SSE}")])

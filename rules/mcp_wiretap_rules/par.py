@@ -325,10 +325,7 @@ def excluded_tool_called(message: Message) -> Iterator[Finding]:
     flaw = (excluded or view.definition.flaws)[0]
     yield Finding(
         f"{say(view.definition.name)} is called, which clients have to exclude: {flaw.rule}, {one_line(flaw.detail, 80)}",
-        [
-            evidence(message.place("params", "name"), view.definition.name),
-            evidence(view.definition.place(*flaw.steps), flaw.value),
-        ],
+        [evidence(message.place("params", "name"), view.definition.name)],
         None if excluded else "info",
         related=(view.flow,),
     )
