@@ -173,6 +173,7 @@ def matches(found: Rule, words: Iterable[str]) -> bool:
 
 
 type _Cap = Severity | None
+_MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 
 
 @dataclass(slots=True)
@@ -302,6 +303,8 @@ class RuleBook:
             key = f"{exchange.endpoint.url}{who} {finding.once or ''}"
             if self._first.setdefault((found.id, key), exchange.flow) != exchange.flow:
                 return
+            if len(self._first) > _MOST_FIRST:  # client names and endpoints are the other side's choice
+                del self._first[next(iter(self._first))]
         if self.silences and self._is_silenced(finding, exchange):
             return
         if len(exchange.findings) >= self.most:

@@ -65,7 +65,9 @@ def test_the_wrong_example_fires_the_rule(rule: Rule) -> None:
 def test_the_right_example_does_not_fire_the_rule_and_breaks_no_other(rule: Rule) -> None:
     ran = run_example(explanation(rule).right, [])
     assert rule.id not in ran.ids, f"{rule.id} fired on\n{explanation(rule).right.text}\n{ran.told()}"
-    assert not [f for f in ran.findings if f.severity == "error"], f"{rule.id}\n{ran.told()}"
+    # What the right answer to a faulty request is cannot be shown without the fault of the other side.
+    own = [f for f in ran.findings if f.severity == "error" and rule.party in ("either", f.party)]
+    assert not own, f"{rule.id}\n{ran.told()}"
 
 
 @every_rule

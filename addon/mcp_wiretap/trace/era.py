@@ -198,8 +198,10 @@ def _of_modern(exchange: Exchange) -> rev.Era:
         return "legacy"
     answer = exchange.answer
     served = answer is not None and answer.rpc.kind == "result" and exchange.claim.kind != "modern-malformed"
-    # A result without resultType: a legacy server took it for one of its own methods (ERA004).
-    return "legacy" if served else "unknown"
+    # A result without resultType: a legacy server took it for one of its own methods (ERA004). A server that refuses
+    # initialize as well is rather a modern one with a fault (RES001): undecided.
+    refuses = endpoint.initialize_refused and not endpoint.initialize_accepted
+    return "legacy" if served and not refuses else "unknown"
 
 
 def _of_legacy(exchange: Exchange) -> rev.Era:

@@ -151,15 +151,20 @@ def version_fault(exchange: Exchange) -> Fault | None:
 
 
 def other_faults(exchange: Exchange) -> list[Fault]:
-    """All faults of the request but those of its mirrored headers."""
+    """All faults of the request but those of its mirrored headers and of its method."""
     faults = envelope_faults(exchange) + message_faults(exchange)
     version = version_fault(exchange)
     if version is not None:
         faults.append(version)
-    request = exchange.request
-    if request is not None and request.method in REMOVED:
-        faults.append(Fault(f"{request.method} does not exist in this revision", frozenset({rev.METHOD_NOT_FOUND})))
     return faults
+
+
+def method_fault(exchange: Exchange) -> Fault | None:
+    """The method does not exist in the modern era."""
+    request = exchange.request
+    if request is None or request.method not in REMOVED:
+        return None
+    return Fault(f"{request.method} does not exist in this revision", frozenset({rev.METHOD_NOT_FOUND}))
 
 
 def odd_headers(exchange: Exchange) -> list[HeaderCheck]:

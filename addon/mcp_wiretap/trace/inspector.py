@@ -411,7 +411,9 @@ class Inspector:
     def _initialized(self, exchange: Exchange, answer: Message) -> None:
         endpoint = exchange.endpoint
         if answer.rpc.kind == "error":
-            endpoint.initialize_refused = True
+            if not endpoint.initialize_refused:
+                endpoint.initialize_refused = True
+                self._decided(endpoint, exchange)
             return
         endpoint.initialize_accepted = True
         session = self.sessions.initialized(exchange, answer)
