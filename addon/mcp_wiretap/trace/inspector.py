@@ -28,6 +28,7 @@ from mcp_wiretap.trace.progress import ProgressTokens
 from mcp_wiretap.trace.requests import Requests
 from mcp_wiretap.trace.served import Served
 from mcp_wiretap.trace.sessions import Session, Sessions
+from mcp_wiretap.trace.tasks import Tasks
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import jsonrpc
@@ -52,6 +53,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     ProgressTokens,
     Listens,
     Broken,
+    Tasks,
 )
 
 

@@ -1,0 +1,333 @@
+"""Tasks of both kinds: the extension io.modelcontextprotocol/tasks (modern) and the core tasks of 2025-11-25 (legacy).
+
+A task begins with the answer to a tools/call, is polled by tasks/get, asked by tasks/update, ended by tasks/cancel or by itself.
+The exchanges that name its taskId are one conversation. What rules judge stands in `exchange.facts["task"]` (TaskView); what the
+pages show in `endpoint.facts["tasks"]`. Times compared are of exchanges that do not overlap: concurrent polls prove no order.
+"""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from mcp_wiretap.trace.model import Exchange, Message, Status
+from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import one_line
+
+METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"})
+TERMINAL = frozenset({"completed", "failed", "cancelled"})
+MOST_POLLS = 200  # exchanges of one task that are put into its conversation; later ones still move its state
+MOST_STEPS = 200
+_STATUS: dict[str, Status] = {
+    "working": "working",
+    "input_required": "awaiting-input",
+    "completed": "complete",
+    "failed": "error",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(slots=True)
+class Seen:
+    """A state of a task as one message showed it."""
+
+    status: str
+    flow: str
+    at: float
+    created: Any = None
+    updated: Any = None
+    digest: str = ""  # of result or error
+    ended: float | None = None  # when the exchange that showed it was over
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    id: str
+    kind: Literal["extension", "core"]
+    owner: Literal["client", "server"]  # who runs it
+    created_flow: str
+    created_at: float
+    auth: str
+    origin: Exchange
+    ttl_ms: Any = None
+    poll_ms: Any = None
+    tool: str | None = None
+    declared: dict[str, Any] = field(default_factory=dict)  # client capabilities of the call that created it
+    steps: list[Seen] = field(default_factory=list)
+    terminal: Seen | None = None
+    asked: OrderedDict[str, str] = field(default_factory=OrderedDict)  # input request key -> digest of the request
+    requests: dict[str, Any] = field(default_factory=dict)  # the newest inputRequests, to be shown
+    answered: dict[str, float] = field(default_factory=dict)  # key -> when its answer was acknowledged
+    dropped_after: set[str] = field(default_factory=set)  # answered keys that a later poll no longer listed
+    cancel_acknowledged: bool = False
+    last_poll: float | None = None
+    polls: int = 0
+    fast: int = 0  # polls sooner than the server asked for
+
+    @property
+    def status(self) -> str:
+        return self.steps[-1].status if self.steps else "working"
+
+
+@dataclass(slots=True)
+class TaskView:
+    """What is to be said of one exchange of a task."""
+
+    task: Task | None  # None: a taskId that was not seen before
+    what: Literal["create", "get", "update", "cancel", "result"]
+    task_id: str
+    before: Seen | None = None  # the newest state that was known when the request was sent
+    terminal_before: Seen | None = None
+    first_poll: bool = False
+    gap_ms: float | None = None  # since the poll before
+    poll_ms: float | None = None  # asked for by the server
+    unknown_keys: list[str] = field(default_factory=list)
+    repeated_keys: list[str] = field(default_factory=list)  # answered before
+    now: Seen | None = None
+    reused_keys: list[str] = field(default_factory=list)  # the same key for another request
+    changed: Literal["", "status", "payload"] = ""  # a terminal task showed something else
+    created_changed: bool = False
+    went_back: bool = False
+    expired: bool = False  # createdAt + ttlMs was over when the request was sent
+    early: bool = False  # the server no longer knows it before that
+
+
+class Tasks(Tracker):
+    name = "tasks"
+
+    def __init__(self, inspector: Any) -> None:
+        super().__init__(inspector)
+        self._tasks: OrderedDict[tuple[str, str], Task] = OrderedDict()
+
+    def find(self, exchange: Exchange, task_id: Any) -> Task | None:
+        return self._tasks.get((exchange.endpoint.url, task_id)) if isinstance(task_id, str) else None
+
+    def said(self, message: Message) -> None:
+        kind, method = message.rpc.kind, message.method
+        if kind == "request":
+            if method in METHODS and message.party == "client":
+                self._asked(message, str(method))
+        elif kind == "result":
+            request = message.request
+            if request is None or message.party != "server":
+                return
+            if request.method in METHODS:
+                self._answered(message, request)
+            elif request.method == "tools/call":
+                self._created(message, request)
+        elif kind == "error" and message.request is not None:
+            view: TaskView | None = message.request.exchange.facts.get("task")
+            if view is not None and view.task is not None and message.error_code == -32602:
+                self._forgotten(view, view.task, message)
+        elif kind == "notification" and method in ("notifications/tasks", "notifications/tasks/status"):
+            task = self.find(message.exchange, message.params.get("taskId"))
+            if task is not None:
+                self._step(task, message.params, message, None)
+
+    # Requests
+
+    def _asked(self, message: Message, method: str) -> None:
+        exchange, task_id = message.exchange, message.params.get("taskId")
+        if not isinstance(task_id, str):
+            return
+        task = self.find(exchange, task_id)
+        what: Any = method.partition("/")[2]
+        view = exchange.facts["task"] = TaskView(task, what, task_id)
+        if task is None:
+            return
+        done = [s for s in task.steps if s.ended is not None and s.ended <= exchange.started]
+        view.before = done[-1] if done else None
+        if task.terminal is not None and task.terminal.ended is not None and task.terminal.ended <= exchange.started:
+            view.terminal_before = task.terminal
+        view.expired = _expired(task, exchange.started)
+        if method == "tasks/get":
+            self._polled(view, task, exchange)
+        elif method == "tasks/update":
+            self._updates(view, task, message)
+        conversation = task.origin.conversation
+        if conversation is None or len(conversation.rounds) < MOST_POLLS:
+            held = 0.0
+            if method == "tasks/update" and view.before is not None:
+                held = max((exchange.started - view.before.at) * 1000, 0.0)
+            if self.inspector.conversations.link(task.origin, exchange, "taskId", "exact", client_ms=held) is not None:
+                self.inspector.touched(task.origin)
+        else:
+            self.inspector.count_dropped("polls of a task")
+
+    @staticmethod
+    def _polled(view: TaskView, task: Task, exchange: Exchange) -> None:
+        view.first_poll = task.polls == 0
+        task.polls += 1
+        if task.last_poll is not None:
+            view.gap_ms = (exchange.started - task.last_poll) * 1000
+            if _is_number(task.poll_ms) and task.poll_ms > 0 and view.gap_ms < 0.8 * task.poll_ms:
+                view.poll_ms = float(task.poll_ms)
+                task.fast += 1
+        task.last_poll = exchange.started
+
+    @staticmethod
+    def _updates(view: TaskView, task: Task, message: Message) -> None:
+        responses = message.params.get("inputResponses")
+        if isinstance(responses, dict):
+            for key in list(responses)[:100]:
+                if key not in task.asked:
+                    view.unknown_keys.append(key)
+                elif key in task.answered:
+                    view.repeated_keys.append(key)
+
+    # Answers
+
+    def _created(self, message: Message, request: Message) -> None:
+        exchange, result = request.exchange, message.result
+        body, kind = result, "extension"
+        if result.get("resultType") != "task":
+            body, kind = result.get("task"), "core"  # type: ignore[assignment]
+            if not isinstance(body, dict) or not isinstance(request.params.get("task"), dict):
+                return
+        task_id = body.get("taskId")
+        if not isinstance(task_id, str):
+            return
+        name = request.params.get("name")
+        task = Task(
+            task_id, kind, "server", exchange.flow, message.at, exchange.auth, exchange,  # type: ignore[arg-type]
+            tool=name if isinstance(name, str) else None, declared=exchange.capabilities,
+        )  # fmt: skip
+        key = (exchange.endpoint.url, task_id)
+        self._tasks[key] = task
+        self._tasks.move_to_end(key)
+        while len(self._tasks) > self.limits.state:
+            self._tasks.popitem(last=False)
+            self.inspector.count_dropped("tasks")
+        shown: list[Task] = exchange.endpoint.facts.setdefault("tasks", [])
+        shown.append(task)
+        if len(shown) > 500:
+            del shown[0]
+        view = exchange.facts["task"] = TaskView(task, "create", task_id)
+        self._step(task, body, message, view)
+
+    def _answered(self, message: Message, request: Message) -> None:
+        exchange = request.exchange
+        view: TaskView | None = exchange.facts.get("task")
+        task = view.task if view is not None else None
+        if view is None or task is None:
+            return
+        if request.method == "tasks/get":
+            body = message.result
+            self._step(task, body, message, view)
+        elif request.method == "tasks/update":
+            responses = request.params.get("inputResponses")
+            if isinstance(responses, dict):
+                for key in list(responses)[:100]:
+                    if key in task.asked:
+                        task.answered.setdefault(key, message.at)
+        elif request.method == "tasks/cancel":
+            task.cancel_acknowledged = True
+            if isinstance(message.result.get("status"), str):
+                self._step(task, message.result, message, view)
+
+    def _step(self, task: Task, body: dict[str, Any], message: Message, view: TaskView | None) -> None:
+        """A message shows the task in some state."""
+        status = body.get("status")
+        if not isinstance(status, str):
+            return
+        exchange = message.exchange
+        seen = Seen(one_line(status, 40), exchange.flow, message.at, body.get("createdAt"), body.get("lastUpdatedAt"))
+        payload = body.get("result") if "result" in body else body.get("error")
+        if payload is not None:
+            seen.digest = _digest(payload)
+        task.ttl_ms = body.get("ttlMs", body.get("ttl", task.ttl_ms))
+        task.poll_ms = body.get("pollIntervalMs", body.get("pollInterval", task.poll_ms))
+        if view is not None:
+            view.now = seen
+            self._compare(view, task, seen, exchange)
+            self._keys(view, task, body, exchange)
+        if len(task.steps) < MOST_STEPS or status in TERMINAL:
+            task.steps.append(seen)
+        if status in TERMINAL and task.terminal is None:
+            task.terminal = seen
+        conversation = task.origin.conversation
+        if conversation is not None and task.terminal in (None, seen):
+            conversation.forced = _STATUS.get(status, "working")
+
+    @staticmethod
+    def _compare(view: TaskView, task: Task, seen: Seen, exchange: Exchange) -> None:
+        last = view.terminal_before
+        if last is not None and not view.expired:
+            if last.status != seen.status:
+                view.changed = "status"
+            elif last.digest and seen.digest and last.digest != seen.digest:
+                view.changed = "payload"
+        before = view.before
+        if before is not None:
+            view.created_changed = isinstance(before.created, str) and before.created != seen.created
+            earlier, later = _time(before.updated), _time(seen.updated)
+            view.went_back = earlier is not None and later is not None and later < earlier
+
+    @staticmethod
+    def _keys(view: TaskView, task: Task, body: dict[str, Any], exchange: Exchange) -> None:
+        requests = body.get("inputRequests")
+        listed = requests if isinstance(requests, dict) else {}
+        task.requests = listed
+        for key, value in list(listed.items())[:100]:
+            digest = _digest(value)
+            known = task.asked.get(key)
+            if known is not None and (known != digest or key in task.dropped_after):
+                view.reused_keys.append(key)
+            task.asked[key] = digest
+        for key, at in task.answered.items():
+            if key not in listed and exchange.started >= at:
+                task.dropped_after.add(key)
+        while len(task.asked) > 500:
+            task.asked.popitem(last=False)
+
+    def _forgotten(self, view: TaskView, task: Task, message: Message) -> None:
+        exchange = message.request.exchange if message.request is not None else message.exchange
+        if exchange.auth == task.auth and not view.expired and not task.cancel_acknowledged:
+            view.early = True
+
+    def ended(self, exchange: Exchange) -> None:
+        view: TaskView | None = exchange.facts.get("task")
+        if view is None or view.task is None:
+            return
+        for seen in (view.now, *view.task.steps[-3:]):
+            if seen is not None and seen.flow == exchange.flow:
+                seen.ended = exchange.ended
+        self.inspector.conversations.refresh(exchange)
+
+
+def _expired(task: Task, now: float) -> bool:
+    """By the time since the handle came: the two clocks may differ."""
+    if task.ttl_ms is None:
+        return False
+    return _is_number(task.ttl_ms) and now > task.created_at + float(task.ttl_ms) / 1000
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _time(value: Any) -> datetime | None:
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _canonical(value: Any) -> str:
+    """JSON with sorted members, so that equal values give equal texts."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{dumps(k)}:{_canonical(v)}" for k, v in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return dumps(value)
