@@ -32,12 +32,16 @@ class Calling(asyncio.Protocol):
         self.buffer = b""
         self.number = 0
         self.sent = 0.0
+        self.done = asyncio.get_running_loop().create_future()
+        self.done.set_result(None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
     def begin(self) -> asyncio.Future[None]:
+        if self.transport.is_closing():
+            raise LoadError("the connection was closed between two runs")
         self.done = asyncio.get_running_loop().create_future()
         self.call()
         return self.done

@@ -8,7 +8,7 @@ LEGACY = "2025-11-25"
 CLIENT_META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientInfo": {"name": "bench-client", "title": "Bench client", "version": "1.0"},
-    "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "elicitation": {"form": {}, "url": {}}},
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
 }
 SERVER_META = {"io.modelcontextprotocol/serverInfo": {"name": "bench-server", "title": "Bench", "version": "1.0"}}
 TEXT = {"type": "string", "title": "Text"}
