@@ -76,8 +76,8 @@ def _parser() -> argparse.ArgumentParser:
             add_help=True,
             help=f"{tool} with the addon loaded",
             usage=f"mcp-wiretap {name} [any {tool} arguments]",
-            description=f"Starts {tool} with the addon loaded. All arguments go to {tool}; `mcp-wiretap {name} --options` "
-            "lists its options, ours begin with mcp_.",
+            description=f"Starts {tool} with the addon loaded. All arguments go to {tool}; --options lists its options, ours "
+            "begin with mcp_.",
         )
     _audit(commands)
     _annotate(commands)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from mcp_wiretap import explanation, selection
 from mcp_wiretap.command import Refused
-from mcp_wiretap.command.output import console
+from mcp_wiretap.command.output import PLAIN_WIDTH, console
 from mcp_wiretap.rule import ALL_REVISIONS, Rule, find_rules
 
 if TYPE_CHECKING:
@@ -20,35 +20,45 @@ def run(arguments: argparse.Namespace) -> int:
         rule = selection.find(arguments.rule, find_rules())
     except selection.UnknownRule as error:
         raise Refused(str(error)) from None
-    _print(rule, console())
+    show(rule, console())
     return 0
 
 
-def _print(rule: Rule, out: "Console") -> None:
-    from rich.padding import Padding
+def show(rule: Rule, out: "Console") -> None:
     from rich.text import Text
 
     told = explanation.of(rule)
     out.print(Text.assemble((rule.id, f"bold {_STYLES[rule.severity]}"), "  ", (rule.title, "bold")))
-    out.print(Text(f"{rule.name} · {', '.join(_properties(rule))}", "dim"))
+    _prose(out, f"{rule.name} · {', '.join(_properties(rule))}", style="dim")
     out.print()
-    out.print(Text(told.demand))
+    _prose(out, told.demand)
     for heading, text in (("Why", told.why), ("Fix", told.fix)):
         if text:
             out.print()
             out.print(Text(heading, "bold"))
-            out.print(Padding(Text(text), (0, 0, 0, 2)))
+            _prose(out, text[:1].upper() + text[1:], indent=2)
     for heading, script, style in (("Wrong", told.wrong, "red"), ("Right", told.right, "green")):
         if script:
             out.print()
             out.print(Text(heading, f"bold {style}"))
             for line in script.splitlines():
-                out.print(Text("  " + line), soft_wrap=True)
+                out.print(Text(f"  {line}".rstrip()), soft_wrap=True)
     out.print()
     out.print(Text("Specification", "bold"))
     out.print(Text("  " + rule.spec), soft_wrap=True)
     if address := explanation.link(rule.spec):
         out.print(Text("  " + address, f"link {address}" if out.is_terminal else ""), soft_wrap=True)
+
+
+def _prose(out: "Console", prose: str, *, indent: int = 0, style: str = "") -> None:
+    """Paragraphs, wrapped, without the trailing spaces that rich pads with."""
+    from rich.text import Text
+
+    width = min(out.width, PLAIN_WIDTH) - indent
+    for paragraph in prose.split("\n"):
+        for line in Text(paragraph, style).wrap(out, width):
+            line.rstrip()
+            out.print(Text(" " * indent if line else "").append_text(line), soft_wrap=True)
 
 
 def _properties(rule: Rule) -> list[str]:
