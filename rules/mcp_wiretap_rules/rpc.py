@@ -59,6 +59,8 @@ def jsonrpc_version_member(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     body = message.rpc.body
+    if not isinstance(body, dict) or (message.rpc.kind == "invalid" and "jsonrpc" not in body):
+        return  # an item of a batch that is no JSON-RPC at all
     if body.get("jsonrpc") != "2.0":
         found = body.get("jsonrpc") if "jsonrpc" in body else None
         yield Finding(
@@ -428,7 +430,7 @@ def result_and_error(message: Message) -> Iterator[Finding]:
           -> error -32603
     """
     rpc = message.rpc
-    if rpc.method is not None or "method" in rpc.body:
+    if not isinstance(rpc.body, dict) or "method" in rpc.body:
         return
     if rpc.kind in ("result", "error") and "result" in rpc.body and "error" in rpc.body:
         yield Finding("both result and error are there", [evidence(message.place("error"), rpc.error, "one of the two")])
