@@ -1,12 +1,16 @@
 """`mcp-wiretap annotate IN OUT`: a recording written anew, its flows with the verdicts that the whole trace gives them."""
 
 import argparse
+import os
+import pickle
 import sys
+import tempfile
 from pathlib import Path
+from typing import IO
 
 from mcp_wiretap.command import Refused, settings, tracing
 from mcp_wiretap.command.output import replacing
-from mcp_wiretap.proxy.annotate import annotate
+from mcp_wiretap.proxy.annotate import Words, words, write
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.rewriting import flows_of, writer
 from mcp_wiretap.rule import find_rules
@@ -20,23 +24,41 @@ def run(arguments: argparse.Namespace) -> int:
         raise Refused(f"{target} is the recording itself; name another file to write")
     chosen = settings.read(arguments, find_rules())
     recording = Recording(source)
-    judged: dict[str, Exchange] = {}
-
-    def retire(exchange: Exchange) -> None:
-        exchange.release()
-        judged[exchange.flow] = exchange
-
-    tracing.follow([recording], chosen, retire)
-    damage = recording.damage
-    with replacing(target) as file:
-        write = writer(file)
-        for flow in flows_of(source):
-            if isinstance(flow, str):
-                damage = damage or flow
-            else:
-                if flow.id in judged:
-                    annotate(flow, judged[flow.id])
-                write(flow)
+    with tempfile.TemporaryFile() as scratch:
+        judged = _Kept(scratch)
+        tracing.follow([recording], chosen, judged.retire)
+        damage = recording.damage
+        with replacing(target) as file:
+            add = writer(file)
+            for flow in flows_of(source):
+                if isinstance(flow, str):
+                    damage = damage or flow
+                    break
+                if (said := judged.words_of(flow.id)) is not None:
+                    write(flow, said)
+                add(flow)
     if damage is not None:
         print(f"mcp-wiretap: {source}: {damage}; annotated up to there", file=sys.stderr)
     return 0 if damage is None else 2
+
+
+class _Kept:
+    """What is to be written on each flow, kept in a file until the flow comes by: the memory holds a number for each."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._places: dict[str, int] = {}
+
+    def retire(self, exchange: Exchange) -> None:
+        said = words(exchange)
+        if said is not None:
+            self._places[exchange.flow] = self._file.seek(0, os.SEEK_END)
+            pickle.dump(said, self._file)
+
+    def words_of(self, flow: str) -> Words | None:
+        place = self._places.get(flow)
+        if place is None:
+            return None
+        self._file.seek(place)
+        said: Words = pickle.load(self._file)
+        return said

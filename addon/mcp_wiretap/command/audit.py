@@ -55,7 +55,7 @@ def _jobs(paths: list[str], join: bool, scratch: Path, chosen: tracing.Settings)
 def _processes(wanted: int | None, jobs: list[Job]) -> int:
     if wanted is None:
         size = sum(Path(path).stat().st_size for job in jobs for path in job.paths)
-        wanted = len(os.sched_getaffinity(0)) if size >= WORTH_PROCESSES else 1
+        wanted = (os.cpu_count() or 1) if size >= WORTH_PROCESSES else 1
     return max(min(wanted, len(jobs)), 1)
 
 

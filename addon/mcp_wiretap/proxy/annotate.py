@@ -3,6 +3,7 @@
 The user's own words win: a comment or mark that is not what we last wrote is left alone, also where it was emptied.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from mitmproxy.flow import Flow
@@ -18,19 +19,39 @@ FACTS = (
 )  # fmt: skip
 
 
-def annotate(flow: Flow, exchange: Exchange, *, comments: bool = True, marks: bool = True, times: bool = False) -> bool:
-    """Bring a flow up to date. Whether anything that is shown changed. `times`: also how the stream went so far (that is done
-    when the exchange is over in any case; for an open stream it costs a copy of the list)."""
+@dataclass(slots=True, frozen=True)
+class Words:
+    """All that is written on a flow, small and without the exchange: it can be kept until the flow comes by."""
+
+    comment: str
+    mark: str
+    facts: dict[str, str | int]
+    course: dict[str, Any]
+
+
+def words(exchange: Exchange, *, times: bool = False) -> Words | None:
+    """What is to be written of an exchange; None where its flow is not ours to touch. `times`: also how the stream went so far
+    (that is done when the exchange is over in any case; for an open stream it costs a copy of the list)."""
     if exchange.kind == "other":
-        return False
-    metadata = flow.metadata
-    changed = _facts(metadata, comment.metadata(exchange))
+        return None
+    course = _course(exchange) if times or exchange.over else {}
+    return Words(comment.comment(exchange), comment.mark(exchange), comment.metadata(exchange), course)
+
+
+def annotate(flow: Flow, exchange: Exchange, *, comments: bool = True, marks: bool = True, times: bool = False) -> bool:
+    """Bring a flow up to date. Whether anything that is shown changed."""
+    said = words(exchange, times=times)
+    return said is not None and write(flow, said, comments=comments, marks=marks)
+
+
+def write(flow: Flow, said: Words, *, comments: bool = True, marks: bool = True) -> bool:
+    """Write it on its flow. Whether anything that is shown changed."""
+    changed = _facts(flow.metadata, said.facts)
     if comments:
-        changed |= _write(flow, "comment", COMMENT, comment.comment(exchange))
+        changed |= _write(flow, "comment", COMMENT, said.comment)
     if marks:
-        changed |= _write(flow, "marked", MARK, comment.mark(exchange))
-    if times or exchange.over:
-        _course(metadata, exchange)
+        changed |= _write(flow, "marked", MARK, said.mark)
+    flow.metadata.update(said.course)
     return changed
 
 
@@ -59,12 +80,14 @@ def _write(flow: Flow, field: str, key: str, text: str) -> bool:
     return True
 
 
-def _course(metadata: dict[str, Any], exchange: Exchange) -> None:
+def _course(exchange: Exchange) -> dict[str, Any]:
     """How the exchange went, for whoever reads the recording: when each event came, who ended it, what was not kept."""
+    course: dict[str, Any] = {}
     stream = exchange.stream
     if stream is not None and stream.timed:
-        metadata[EVENTS] = list(stream.times)
+        course[EVENTS] = list(stream.times)
     if exchange.ended_by not in (None, "complete"):
-        metadata[ENDED] = exchange.ended_by
+        course[ENDED] = exchange.ended_by
     if exchange.dropped:
-        metadata[DROPPED] = exchange.dropped
+        course[DROPPED] = exchange.dropped
+    return course
