@@ -21,6 +21,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       body TEXT                                                   the body as it stands; \\xNN, \\n and \\r are bytes
       body-lost                                                   the recorder did not keep the request body
       client NAME                                                 another client: connection, Authorization, clientInfo
+      answers STATE|- KEY...                                      a retry: requestState, an accepted empty form for each KEY
       capabilities JSON | version V | session ID                  of the envelope; of envelope and header; Mcp-Session-Id
       path PATH or URL                                            default http://server.example:80/mcp
       after SECONDS                                               starts so long after what came before (default 1)
@@ -31,6 +32,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> raw-result JSON      nothing filled in
       -> tool NAME [PROPERTIES [MEMBERS]]   the tools/list answer with this tool, its inputSchema has these properties; a
                               further line adds a tool; MEMBERS are the tool's other ones, inputSchema's are added to it
+      -> needs STATE|- KEY...  input_required with that requestState (-: none), an empty form for each KEY
       -> error CODE [{"message": ..., "data": ...}]   HTTP 400 for -32020..-32022, 404 for -32601 (modern); otherwise 200
       -> STATUS [CONTENT-TYPE [BODY]]                 any other response, e.g. `-> 202`, `-> 404 text/html <p>no</p>`
       -> status N | -> header NAME: VALUE | -> -header NAME
@@ -278,6 +280,9 @@ class _Reader:
             case "no-id":
                 if body is not None:
                     body.pop("id", None)
+            case "answers":
+                if body is not None:
+                    body.setdefault("params", {}).update(_answers(rest))
             case "body":
                 exchange.raw_body = _bytes(rest)
             case "body-lost":
@@ -322,6 +327,8 @@ class _Reader:
                 if exchange.era == "modern":
                     result = _filled(result, exchange.method)
                 self._answer(exchange, {"result": result})
+            case "needs":
+                self._answer(exchange, {"result": _filled(_needs(rest), exchange.method)})
             case "error":
                 code_text, _, more = rest.partition(" ")
                 code = _json(code_text, number)
@@ -534,6 +541,23 @@ def _filled(result: Any, method: str | None) -> Any:
     if method in CACHEABLE and filled["resultType"] == "complete":
         filled = {"ttlMs": 0, "cacheScope": "private"} | filled
     return filled
+
+
+def _needs(text: str) -> dict[str, Any]:
+    state, *keys = text.split()
+    form = {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}
+    result: dict[str, Any] = {"resultType": "input_required"}
+    if keys:
+        result["inputRequests"] = {key: {"method": "elicitation/create", "params": form} for key in keys}
+    return result if state == "-" else result | {"requestState": state}
+
+
+def _answers(text: str) -> dict[str, Any]:
+    state, *keys = text.split()
+    params: dict[str, Any] = {} if state == "-" else {"requestState": state}
+    if keys:
+        params["inputResponses"] = {key: {"action": "accept", "content": {}} for key in keys}
+    return params
 
 
 def _pruned(value: Any) -> Any:
