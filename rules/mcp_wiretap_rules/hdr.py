@@ -5,6 +5,7 @@ say how to compare have no rule here: names in any case (HDR011), outer whitespa
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace import era
@@ -532,7 +533,8 @@ def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
     if not wanted or _from_http_sse(exchange):
         return
     lines = exchange.request_fields.all("accept")
-    listed, wild = _accept(lines)
+    line = ",".join(lines)
+    listed, wild = _accept(line) if len(line) < 500 else _accept.__wrapped__(line)
     missing = [t for t in wanted if t not in listed]
     if not missing:
         return
@@ -569,10 +571,11 @@ def _from_http_sse(exchange: Exchange) -> bool:
     return "sessionId=" in exchange.query or "session_id=" in exchange.query
 
 
-def _accept(lines: list[str]) -> tuple[set[str], set[str]]:
+@lru_cache(maxsize=64)
+def _accept(line: str) -> tuple[set[str], set[str]]:
     """The media types that Accept names, and those that a wildcard covers. A range with q=0 is refused."""
     listed, wild = set(), set()
-    for part in ",".join(lines).split(","):
+    for part in line.split(","):
         media, *parameters = (p.strip(" \t").lower() for p in part.split(";"))
         if any(p.startswith("q=") and not _positive(p[2:]) for p in parameters):
             continue
@@ -593,6 +596,8 @@ def _positive(quality: str) -> bool:
 
 
 def _media_type(exchange_value: str | None) -> str:
+    if exchange_value == JSON:
+        return JSON
     return wire.trim_ows((exchange_value or "").partition(";")[0]).lower()
 
 
@@ -901,6 +906,8 @@ def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
 def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fields) -> Iterator[Finding]:
     content_type = fields.first("content-type")
     if reading is None or (content_type is not None and _media_type(content_type) != JSON):
+        return
+    if content_type == JSON and reading.kind != "not-utf8" and not reading.bom:
         return
     if reading.kind == "not-utf8":
         yield Finding(

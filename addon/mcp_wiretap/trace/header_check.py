@@ -45,6 +45,15 @@ def plain(name: str, values: list[str], body: str | None, verdict: str, detail: 
     return HeaderCheck(name, _short(raw), _short(decoded), _short(body), verdict, detail, problems=frozenset(problems))
 
 
+def matching(name: str, values: list[str], body: str, steps: tuple[str | int, ...]) -> HeaderCheck | None:
+    """The check of a header that is plainly right, as nearly all are; None where it takes a comparison to tell."""
+    if len(values) != 1 or values[0] != body or not body.isascii() or not body.isprintable() or len(body) > LONGEST:
+        return None
+    if body[:1] == " " or body[-1:] == " " or body.startswith(wire.PREFIX):  # the only whitespace that is printable
+        return None
+    return HeaderCheck(name, body, body, body, "match", "", steps, body)
+
+
 def made(
     name: str, values: list[str], body: str, steps: tuple[str | int, ...], found: Comparison, fields: Fields, doubt: str = ""
 ) -> HeaderCheck:

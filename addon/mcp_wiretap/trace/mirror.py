@@ -7,7 +7,7 @@ Spec: 2026-07-28 basic/transports/streamable-http#request-metadata, #server-vali
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.trace.header_check import METHOD, NAME, VERSION, made, octets, plain, present, syntax
+from mcp_wiretap.trace.header_check import METHOD, NAME, VERSION, made, matching, octets, plain, present, syntax
 from mcp_wiretap.trace.mirrored_params import params
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.wire import headers as wire
@@ -17,6 +17,8 @@ from mcp_wiretap.wire.headers import Fields
 CORE_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 TASK_NAMES = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 NAME_SOURCE = CORE_NAMES | TASK_NAMES
+_METHOD_STEPS = ("method",)
+_VERSION_STEPS = ("params", "_meta", rev.PROTOCOL_VERSION)
 # What a server must refuse with -32020 (catalogue HTS011). An extra header is no such fault: it "MUST NOT expect" it only.
 FATAL = frozenset({"missing", "mismatch", "undecodable", "lookalike", "invalid-octet", "duplicate-different"})
 # An undeclared header is to be ignored, and what could not be compared proves nothing.
@@ -74,7 +76,9 @@ def _of_request(exchange: Exchange, request: Message, fields: Fields) -> Iterato
         return
     method = request.method or ""
     values = fields.all("mcp-method")
-    yield made(METHOD, values, method, ("method",), wire.compare_exact(values, method), fields)
+    yield matching(METHOD, values, method, _METHOD_STEPS) or made(
+        METHOD, values, method, _METHOD_STEPS, wire.compare_exact(values, method), fields
+    )
     name = _name(request, fields)
     if name is not None:
         yield name
@@ -87,7 +91,6 @@ def _version(request: Message, fields: Fields, modern: bool) -> HeaderCheck | No
     if not isinstance(envelope, str):
         why = "the envelope names no version"
         return octets(plain(VERSION, values, None, "unchecked", why), VERSION, fields) if values else None
-    steps = ("params", "_meta", rev.PROTOCOL_VERSION)
     if not modern:
         if not values:
             return None
@@ -95,7 +98,9 @@ def _version(request: Message, fields: Fields, modern: bool) -> HeaderCheck | No
             return plain(VERSION, values, envelope, "unchecked", "no handshake of this legacy revision was seen")
     if all(not wire.trim_ows(v) for v in values):
         values = []
-    return made(VERSION, values, envelope, steps, wire.compare_exact(values, envelope), fields)
+    return (matching(VERSION, values, envelope, _VERSION_STEPS) if envelope else None) or made(
+        VERSION, values, envelope, _VERSION_STEPS, wire.compare_exact(values, envelope), fields
+    )
 
 
 def _name(request: Message, fields: Fields) -> HeaderCheck | None:
@@ -110,7 +115,8 @@ def _name(request: Message, fields: Fields) -> HeaderCheck | None:
     if not isinstance(value, str):
         why = f"params.{source} is not a string"
         return syntax(plain(NAME, values, None, "unchecked", why), NAME, fields) if values else None
-    return made(NAME, values, value, ("params", source), wire.compare_text(values, value), fields)
+    steps = ("params", source)
+    return matching(NAME, values, value, steps) or made(NAME, values, value, steps, wire.compare_text(values, value), fields)
 
 
 # Notifications, and the legacy era

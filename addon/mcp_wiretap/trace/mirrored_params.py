@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_wiretap.trace.annotations import Mirror, is_unsafe
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.header_check import as_sent, made, octets, plain, syntax
+from mcp_wiretap.trace.header_check import as_sent, made, matching, octets, plain, syntax
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tools import ToolDefinition, ToolView
 from mcp_wiretap.wire import headers as wire
@@ -118,6 +118,11 @@ def _param(mirror: Mirror, arguments: Any, values: list[str], fields: Fields, do
         found = plain(name, values, None if value is _ABSENT else "null", "not-required", detail, (word,))
         found.where, found.doubt = steps, doubt
         return _hidden(octets(found, name, fields), mirror)
+    if mirror.type == "string" and isinstance(value, str) and not mirror.secret:
+        plain_match = matching(name, values, value, steps)
+        if plain_match is not None:
+            plain_match.doubt = doubt
+            return plain_match
     compared = _compare(mirror.type, value, values)
     if compared is None:
         detail = f"the argument is not {'an' if mirror.type == 'integer' else 'a'} {mirror.type}"
