@@ -250,7 +250,7 @@ def id_reused_in_session(message: Message) -> Iterator[Finding]:
     "RPC006",
     "batch-not-allowed",
     "JSON array as message",
-    on=("post", "exchange", "event"),
+    on="message",
     level="must",
     party="either",
     era="both",
@@ -258,7 +258,7 @@ def id_reused_in_session(message: Message) -> Iterator[Finding]:
     spec=f"{HTTP}#sending-messages",
     always=True,
 )
-def batch_not_allowed(fact: object) -> Iterator[Finding]:
+def batch_not_allowed(message: Message) -> Iterator[Finding]:
     """A body (or the data of an event) is one JSON-RPC message. Batches existed in 2025-03-26 only.
 
     Why: receivers of every other revision refuse an array, whatever is in it.
@@ -283,19 +283,9 @@ def batch_not_allowed(fact: object) -> Iterator[Finding]:
           body [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
           -> 200 application/json [{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}]
     """
-    from mcp_wiretap.trace.model import StreamItem
-
-    if isinstance(fact, StreamItem):
-        exchange, batch, where, party = fact.exchange, fact.reading, f"{fact.where}:", "server"
-    else:
-        assert isinstance(fact, Exchange)
-        exchange = fact
-        if exchange.over:  # subscribed twice: the request at once, the response at the end
-            batch, where, party = exchange.answer_reading, "response.body:", "server"
-        else:
-            batch, where, party = exchange.reading, "request.body:", "client"
-    if exchange.kind != "mcp" or batch is None or batch.kind != "batch":
-        return
+    exchange = message.exchange
+    if message.rpc.index != 0 or exchange.kind != "mcp":
+        return  # reported with the first message of the batch
     revision = exchange.session.revision if exchange.session is not None else None
     revision = revision or exchange.request_fields.first("mcp-protocol-version")
     if revision == "2025-03-26":
@@ -303,10 +293,9 @@ def batch_not_allowed(fact: object) -> Iterator[Finding]:
     severity = "info" if revision is None else "warning" if revision == "2024-11-05" else None
     why = f"revision {one_line(revision, 40)} has no batches" if revision else "no revision but 2025-03-26 has batches"
     yield Finding(
-        f"a JSON array of {len(batch.messages)} messages: {why}",
-        [Evidence(where, f"an array of {len(batch.messages)}", "one JSON-RPC object")],
+        f"the JSON-RPC messages are sent as an array: {why}",
+        [Evidence(f"{message.where}:", "an array", "one JSON-RPC object")],
         severity,  # type: ignore[arg-type]
-        party,  # type: ignore[arg-type]
     )
 
 
@@ -920,7 +909,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     reading = exchange.reading
     if exchange.kind != "mcp" or exchange.http_method != "POST" or reading is None:
         return
-    if reading.kind not in ("not-json", "empty", "not-rpc"):
+    if reading.kind not in ("not-json", "empty", "not-rpc") and not (reading.kind == "batch" and not reading.messages):
         return
     content_type = (exchange.request_fields.first("content-type") or "").lower()
     if "x-www-form-urlencoded" in content_type:
@@ -1038,7 +1027,7 @@ def notification_answered(message: Message) -> Iterator[Finding]:
     "RPC024",
     "duplicate-json-keys",
     "Duplicate member names",
-    on=("post", "exchange", "event"),
+    on="message",
     level="may-note",
     party="either",
     era="both",
@@ -1046,7 +1035,7 @@ def notification_answered(message: Message) -> Iterator[Finding]:
     spec=f"{INDEX}#messages",
     always=True,
 )
-def duplicate_json_keys(fact: object) -> Iterator[Finding]:
+def duplicate_json_keys(message: Message) -> Iterator[Finding]:
     """A JSON object names each member once.
 
     Why: readers disagree on which of two members counts, so a gateway can check one and the server run the other.
@@ -1064,30 +1053,19 @@ def duplicate_json_keys(fact: object) -> Iterator[Finding]:
         modern tools/call {"name": "echo", "arguments": {"text": "{\\"a\\": 1, \\"a\\": 2}"}}
           -> result {"content": []}
     """
-    from mcp_wiretap.trace.model import StreamItem
-
-    if isinstance(fact, StreamItem):
-        if fact.reading is not None and fact.reading.duplicates:
-            yield _duplicate(f"{fact.where}:", fact.reading.duplicates, "server")
+    exchange = message.exchange
+    if message.rpc.index not in (None, 0):
         return
-    assert isinstance(fact, Exchange)
-    if fact.kind != "mcp":
-        return
-    reading, where, party = fact.reading, "request.body:", "client"
-    if fact.over:
-        reading, where, party = fact.answer_reading, "response.body:", "server"
-    if reading is not None and reading.duplicates and reading.messages:
-        yield _duplicate(where, reading.duplicates, party)
-
-
-def _duplicate(where: str, names: tuple[str, ...], party: str) -> Finding:
-    shown = ", ".join(one_line(n, 40) for n in names[:5])
-    return Finding(
-        f"the JSON names a member twice: {shown}",
-        [evidence(where, shown, "each member once")],
-        None,
-        party,  # type: ignore[arg-type]
-    )
+    if message.where == "request.body":
+        reading = exchange.reading
+    elif message.where == "response.body":
+        reading = exchange.answer_reading
+    else:
+        items = exchange.stream.items if exchange.stream is not None else []
+        reading = next((item.reading for item in reversed(items) if item.where == message.where), None)
+    if reading is not None and reading.duplicates:
+        shown = ", ".join(one_line(name, 40) for name in reading.duplicates[:5])
+        yield Finding(f"the JSON names a member twice: {shown}", [evidence(f"{message.where}:", shown, "each member once")])
 
 
 @rule(
