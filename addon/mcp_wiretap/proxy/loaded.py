@@ -7,10 +7,12 @@ live traffic does not wait, and annotated again.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from mitmproxy import ctx
+from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
@@ -19,8 +21,10 @@ from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.events import Event
+from mcp_wiretap.trace.model import Exchange
 
 QUIET = 0.5  # seconds without a further flow: the file has been read
+BATCHES = 20  # files whose traces are remembered
 SLICE = 0.005  # seconds of work between two looks at the network
 
 
@@ -33,28 +37,35 @@ class Loaded:
         self._provisional: Watch | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
-        self.watch: Watch | None = None  # the verdicts that hold, once all were inspected
+        self.watches: deque[Watch] = deque(maxlen=BATCHES)  # one for each file, newest last
 
     def use(self, settings: Settings) -> None:
         self._settings = settings
 
     def took(self, flow: HTTPFlow) -> None:
         """A loaded flow, at its `response` or `error` hook (there may be both)."""
-        if flow.id not in self._flows and len(self._flows) >= self._settings.limits.state:
-            self._flows.pop(next(iter(self._flows)))
-        known = self._flows.get(flow.id) is flow
-        self._flows[flow.id] = flow
-        if self._provisional is None:
-            self._provisional = Watch(self._settings, self._updated)
-        if not known:
+        if self._flows.get(flow.id) is not flow:
+            if len(self._flows) >= self._settings.limits.state:
+                del self._flows[next(iter(self._flows))]  # it keeps its provisional verdict
+            self._flows[flow.id] = flow
+            if self._provisional is None:
+                self._provisional = self._watch()
             for event in self._events(flow):
                 self._provisional.feed(event, flow)
         self._wait()
 
+    def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:
+        """What is known of a loaded flow by now."""
+        for watch in (self._provisional, *reversed(self.watches)):
+            exchange = watch.exchange_of(flow, flow.id) if watch is not None else None
+            if watch is not None and exchange is not None:
+                return watch, exchange
+        return None
+
     def finish(self) -> None:
         """mitmproxy is going down: what waits is inspected now."""
         self._cancel()
-        if self._flows and self._provisional is not None:
+        if self._flows:
             for _ in self._steps(self._watch()):
                 pass
 
@@ -87,14 +98,14 @@ class Loaded:
         self._task = None
 
     def _watch(self) -> Watch:
-        return Watch(self._settings, self._updated)
+        return Watch(self._settings, self._updated, self._faults)
 
     def _steps(self, watch: Watch) -> Iterator[None]:
         """Inspect all collected flows in the order of their times, then show what was found."""
-        for flow in self._flows.values():
-            watch.flows[flow.id] = flow
+        flows = list(self._flows.values())
         timed: list[tuple[float, int, Event]] = []
-        for number, flow in enumerate(list(self._flows.values())):
+        for number, flow in enumerate(flows):
+            watch.flows[flow.id] = flow
             latest = 0.0
             for event in self._events(flow):
                 latest = max(latest, event.at)
@@ -102,10 +113,12 @@ class Loaded:
             yield
         timed.sort(key=lambda entry: entry[:2])
         for _, _, event in timed:
-            watch.inspector.feed(event)
+            watch.follow(event)
             yield
         watch.inspector.finish()
-        self.watch, self._provisional = watch, None
+        self.watches.append(watch)
+        self._provisional = None
+        self._flows = {}
         for exchange in list(watch.inspector.exchanges.values()):
             watch.show([exchange])
             yield

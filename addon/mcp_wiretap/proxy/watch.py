@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from weakref import WeakValueDictionary
 
+from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap.proxy.annotate import annotate
+from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.inspector import Inspector
@@ -15,8 +17,9 @@ from mcp_wiretap.trace.model import Exchange
 class Watch:
     """`updated(flows)` is called with flows whose annotation changed outside of their own hook, so that the UIs show it."""
 
-    def __init__(self, settings: Settings, updated: Callable[[list[HTTPFlow]], None]) -> None:
+    def __init__(self, settings: Settings, updated: Callable[[list[HTTPFlow]], None], faults: Faults) -> None:
         self.settings = settings
+        self.faults = faults
         self.book = settings.book()
         self.inspector = Inspector(self.book, settings.limits, expect=lambda url: self.settings.expected(url))
         # Weak: how long a flow is kept is mitmproxy's business and the user's.
@@ -41,7 +44,28 @@ class Watch:
         """Take the next event of a flow, in the hook of that flow."""
         if event.flow not in self.flows:
             self.flows[event.flow] = current
-        self.show(self.inspector.feed(event), current)
+        self.show(self.follow(event), current)
+
+    def follow(self, event: Event) -> list[Exchange]:
+        """Take the next event; the exchanges whose verdict changed."""
+        try:
+            return self.inspector.feed(event)
+        except Exception as error:
+            return self._fault(event, error)
+
+    def _fault(self, event: Event, error: Exception) -> list[Exchange]:
+        """A fault of ours: what can still be said of the exchange says so."""
+        self.faults.note("trace", error, event.flow)
+        exchange = self.inspector.exchanges.get(event.flow)
+        if exchange is None:
+            return []
+        if len(exchange.faults) < 20:
+            exchange.faults.append(("trace", f"{type(error).__name__}: {error}"))
+        return [exchange]
+
+    def exchange_of(self, flow: Flow, trace_id: str) -> Exchange | None:
+        """What this trace knows of a flow; None where it is not this trace that follows it."""
+        return self.inspector.exchanges.get(trace_id) if self.flows.get(trace_id) is flow else None
 
     def show(self, changed: Iterable[Exchange], current: HTTPFlow | None = None) -> None:
         """Write verdicts on their flows. mitmproxy itself tells the UIs of the current one."""

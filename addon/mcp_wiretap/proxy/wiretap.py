@@ -3,22 +3,28 @@
 import logging
 from collections.abc import Sequence
 
-from mitmproxy import ctx, hooks
+from mitmproxy import contentviews, ctx, hooks
 from mitmproxy.addonmanager import Loader
+from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
+from mcp_wiretap import web
 from mcp_wiretap.proxy import options
 from mcp_wiretap.proxy.capture import Capture
+from mcp_wiretap.proxy.commands import Commands, bind_keys
+from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.watch import Watch
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.model import Exchange
 
 logger = logging.getLogger(__name__)
 
 TCP_TIMEOUT = 24 * 3600  # seconds: an event stream may be quiet for hours, and mitmproxy's default ends it after ten minutes
 
 
-class Wiretap:
+class Wiretap(Commands):
     """An inspector for the Model Context Protocol: follows live and loaded MCP traffic and says on each flow what it is."""
 
     name = "mcpwiretap"
@@ -32,14 +38,18 @@ class Wiretap:
 
     def load(self, loader: Loader) -> None:
         options.add(loader)
+        contentviews.add(McpContentview(self.find, self.settings, self.faults))
 
     def configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
             self._use(options.Settings.read(ctx.options))
 
-    @fail_open
     def running(self) -> None:
-        _prepare_mitmproxy()
+        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages):
+            try:
+                step()
+            except Exception as error:
+                self.faults.note(step.__name__.strip("_"), error)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> None:
@@ -75,9 +85,31 @@ class Wiretap:
             self.watch.finish()
             self.loaded.finish()
 
+    def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:
+        if self.watch is None or self.loaded is None or self._capture is None:
+            return None
+        if isinstance(flow, HTTPFlow):
+            exchange = self.watch.exchange_of(flow, self._capture.trace_id(flow))
+            if exchange is not None:
+                return self.watch, exchange
+        return self.loaded.find(flow)
+
+    def settings(self) -> options.Settings:
+        return self.watch.settings if self.watch is not None else options.Settings.read(ctx.options)
+
+    def inspectors(self) -> list[Inspector]:
+        """The traces: live traffic, then each file that was loaded."""
+        watches = [self.watch, *(self.loaded.watches if self.loaded is not None else ())]
+        return [watch.inspector for watch in watches if watch is not None]
+
+    def _mount_pages(self) -> None:
+        """The inspector's pages, where mitmweb runs."""
+        if getattr(ctx.master, "app", None) is not None and (mount := getattr(web, "mount", None)) is not None:
+            mount(ctx.master, self.inspectors)
+
     def _use(self, settings: options.Settings) -> None:
         if self.watch is None or self.loaded is None or self._capture is None:
-            self.watch = Watch(settings, _tell)
+            self.watch = Watch(settings, _tell, self.faults)
             self.loaded = Loaded(settings, _tell, self.faults)
             self._capture = Capture(self.watch, settings.limits, self.faults)
             return

@@ -1,8 +1,6 @@
 """The findings of one side with their evidence and the place in the specification, and what could not be checked."""
 
-import re
-from collections.abc import Iterable
-
+from mcp_wiretap import explanation
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import Row, pairs, scalar
 from mcp_wiretap.report.words import short_flow
@@ -38,21 +36,13 @@ def _finding(finding: Finding, rule: Rule | None) -> list[Row]:
         if evidence.expected is not None:
             items.append((f"expected{again}", scalar(evidence.expected), ""))
     if rule is not None:
-        for word, text in _paragraphs(rule):
-            items.append((word, scalar(text, 2_000), ""))
+        told = explanation.of(rule)
+        items += [(word, scalar(text, 2_000), "") for word, text in (("why", told.why), ("fix", told.fix)) if text]
     if finding.related:
         items.append(("see also", scalar(", ".join(short_flow(f) for f in finding.related[:10])), "flows"))
     items.append(("spec", scalar(finding.spec or (rule.spec if rule is not None else "")), ""))
     rows = pairs(items, 4)
     return [(2, f"- {rows[0][1]}", rows[0][2]), *rows[1:]]
-
-
-def _paragraphs(rule: Rule) -> Iterable[tuple[str, str]]:
-    """The sentences of the explanation that begin with Why: and Fix:."""
-    for word in ("Why", "Fix"):
-        found = re.search(rf"^\s*{word}:\s*(.+?)(?:\n\s*\n|\Z)", rule.explanation, re.M | re.S)
-        if found:
-            yield word.lower(), " ".join(found.group(1).split())
 
 
 def unchecked(subject: Subject, side: str) -> list[Row]:

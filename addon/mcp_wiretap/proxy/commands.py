@@ -1,0 +1,116 @@
+"""The commands `mcp.*`, for mitmproxy's prompt, its key bindings and mitmweb. Their names have letters and dots only: mitmweb
+serves no others.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import mitmproxy.types
+from mitmproxy import command, ctx, exceptions, flow
+from mitmproxy.http import HTTPFlow
+from mitmproxy.log import ALERT
+
+from mcp_wiretap import explanation, selection
+from mcp_wiretap.proxy import reporting
+from mcp_wiretap.proxy.options import Settings, installed_rules
+from mcp_wiretap.proxy.watch import Watch
+from mcp_wiretap.report.comment import shown
+from mcp_wiretap.report.words import short_flow
+from mcp_wiretap.trace.finding import RANK
+from mcp_wiretap.trace.model import Exchange
+
+logger = logging.getLogger(__name__)
+
+KEYS = (
+    ("Y", "mcp.findings @focus", ("flowlist", "flowview"), "MCP: list the findings of the flow"),
+    ("J", "mcp.conversation @focus", ("flowlist", "flowview"), "MCP: show only the flows of the conversation, or all again"),
+    ("T", "console.command mcp.explain ", ("flowlist", "flowview"), "MCP: explain a rule"),
+)
+
+
+class Commands:
+    """What the addon object inherits: mitmproxy finds commands on the object itself."""
+
+    def find(self, flow: flow.Flow) -> tuple[Watch, Exchange] | None:
+        """The trace that follows a flow, and its exchange there."""
+        raise NotImplementedError
+
+    def settings(self) -> Settings:
+        """The options of this moment."""
+        raise NotImplementedError
+
+    @command.command("mcp.findings")  # type: ignore[untyped-decorator]
+    def findings(self, flows: Sequence[flow.Flow]) -> Sequence[str]:
+        """List what mcp-wiretap has found in flows, the worst first."""
+        entries: list[tuple[int, str]] = []
+        for each in flows:
+            found = self.find(each)
+            for finding in found[1].findings if found is not None else ():
+                severity = finding.severity or "info"
+                where = finding.evidence[0].where if finding.evidence else ""
+                line = f"{severity:<7} {finding.rule} {finding.party}: {finding.message} ({where}, flow {short_flow(each.id)})"
+                entries.append((-RANK[severity], shown(line, 500)))
+        lines = [line for _, line in sorted(entries, key=lambda entry: entry[0])]
+        _tell(lines or ["no findings"])
+        return lines
+
+    @command.command("mcp.conversation")  # type: ignore[untyped-decorator]
+    def conversation(self, flow: flow.Flow) -> str:
+        """Show only the flows of this flow's conversation; once more, and all flows are shown again. Returns its id."""
+        found = self.find(flow)
+        conversation = found[1].conversation if found is not None else None
+        if conversation is None:
+            raise exceptions.CommandError("This flow belongs to no conversation of several exchanges.")
+        if "view_filter" not in ctx.options:
+            raise exceptions.CommandError("There is no flow list to filter here.")
+        wanted = f'~meta "^mcp.conversation: {conversation.id}$"'
+        ctx.options.update(view_filter=None if ctx.options.view_filter == wanted else wanted)
+        return conversation.id
+
+    @command.command("mcp.explain")  # type: ignore[untyped-decorator]
+    def explain(self, rule: str) -> str:
+        """Explain a rule, by its id or name: what it demands, why, and how to fix what breaks it."""
+        try:
+            found = selection.find(rule.strip(), installed_rules())
+        except selection.UnknownRule as error:
+            raise exceptions.CommandError(str(error)) from error
+        told = explanation.of(found)
+        parts = [f"{found.id} {found.name} ({found.severity}, {found.party}, {found.era}): {found.title}", told.demand]
+        parts += [f"{word}: {text}" for word, text in (("Why", told.why), ("Fix", told.fix)) if text]
+        parts += [f"{word}:\n{text}" for word, text in (("Wrong", told.wrong), ("Right", told.right)) if text]
+        link = explanation.link(found.spec)
+        parts.append(f"Spec: {found.spec}{f' ({link})' if link else ''}")
+        text = "\n\n".join(parts)
+        _tell([text])
+        return text
+
+    @command.command("mcp.report")  # type: ignore[untyped-decorator]
+    def report(self, flows: Sequence[flow.Flow], path: mitmproxy.types.Path) -> str:
+        """Write a report of flows; the name's ending says the format: .json .jsonl .sarif .xml (JUnit) .html .txt."""
+        chosen = [each for each in flows if isinstance(each, HTTPFlow)]
+        target = Path(path).expanduser()
+        try:
+            audit = reporting.write(chosen, target, self.settings())
+        except (OSError, ValueError) as error:
+            raise exceptions.CommandError(f"mcp.report: {error}") from error
+        counts = audit.summary
+        said = f"{target}: {counts['flows']} flows: {counts['error']} errors, {counts['warning']} warnings"
+        _tell([said])
+        return said
+
+
+def bind_keys() -> None:
+    """Keys of the console UI, where there is one. The user's own bindings (keys.yaml) stand above them."""
+    keymap = getattr(ctx.master, "keymap", None)
+    if keymap is None:
+        return
+    for key, does, contexts, text in KEYS:
+        if not any(keymap.get(context, key) for context in contexts):
+            keymap.add(key, does, list(contexts), text)
+
+
+def _tell(lines: Sequence[str]) -> None:
+    """Into the event log; the console shows the first line in its status bar."""
+    for line in lines[:50]:
+        logger.log(ALERT, line)

@@ -1,0 +1,87 @@
+"""A report of flows that mitmproxy holds: what `mcp-wiretap audit` writes of a recording, in the format that the file's name
+asks for.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import TextIO
+
+from mitmproxy.http import HTTPFlow
+from rich.console import Console
+
+from mcp_wiretap.proxy.loaded import recorded_address
+from mcp_wiretap.proxy.options import Settings
+from mcp_wiretap.proxy.stored import events_of
+from mcp_wiretap.report import contract, html, jsonl, junit, sarif, text
+from mcp_wiretap.report.audit import Audit
+from mcp_wiretap.report.collect import Collector, Input
+from mcp_wiretap.report.spool import MemorySpool
+from mcp_wiretap.trace.events import Event
+from mcp_wiretap.trace.inspector import Inspector
+
+INPUT = "mitmproxy"  # the name of the input in the report: the flows are in no file
+
+
+def _text(audit: Audit, out: TextIO) -> None:
+    console = Console(file=out, width=100, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    text.write(audit, console, zone=_local_zone())
+
+
+def _html(audit: Audit, out: TextIO) -> None:
+    html.write(audit, out, zone=_local_zone())
+
+
+def _local_zone() -> tzinfo:
+    return datetime.now().astimezone().tzinfo or UTC
+
+
+FORMATS: dict[str, Callable[[Audit, TextIO], None]] = {
+    ".json": contract.write,
+    ".jsonl": jsonl.write,
+    ".sarif": sarif.write,
+    ".xml": junit.write,
+    ".html": _html,
+    ".txt": _text,
+}
+
+
+def write(flows: Sequence[HTTPFlow], path: Path, settings: Settings) -> Audit:
+    """Judge the flows as one trace and write the report. ValueError for a name that asks for no known format, OSError."""
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise ValueError(f"{path.name}: the name must end in {', '.join(FORMATS)}")
+    audit = judge(flows, settings)
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        form(audit, out)
+    return audit
+
+
+def judge(flows: Sequence[HTTPFlow], settings: Settings) -> Audit:
+    """The audit of flows."""
+    spool = MemorySpool()
+    places = {flow.id: index for index, flow in enumerate(flows)}
+    collector = Collector(spool, lambda flow: (INPUT, places.get(flow)))
+    book = settings.book()
+    inspector = Inspector(book, settings.limits, settings.expected, collector.retire)
+    for event in in_order(flows, settings.limits.stream):
+        try:
+            inspector.feed(event)
+        except Exception as error:  # one flow that we cannot follow must not cost the report
+            collector.fault(event.flow, "trace", error)
+    inspector.finish()
+    trace = collector.close(inspector, book, [Input(INPUT, len(flows))])
+    return Audit.of([(trace, spool)], book.rules)
+
+
+def in_order(flows: Sequence[HTTPFlow], stream_limit: int) -> list[Event]:
+    """The events of flows in the order of their times."""
+    timed: list[tuple[float, int, Event]] = []
+    for number, flow in enumerate(flows):
+        latest = 0.0
+        address = recorded_address(flow) if not flow.live else None
+        for event in events_of(flow.get_state(), stream_limit, address=address):
+            latest = max(latest, event.at)
+            timed.append((latest, number, event))
+    timed.sort(key=lambda entry: entry[:2])
+    return [event for _, _, event in timed]
