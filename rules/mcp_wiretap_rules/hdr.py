@@ -555,13 +555,31 @@ JSON, SSE = "application/json", "text/event-stream"
 def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
-        return (JSON, SSE) if any(m.rpc.kind != "invalid" for m in exchange.sent) else ()
+        return (JSON, SSE) if _is_mcp_message(exchange) else ()
     # The headers alone do not make an MCP GET: clients send the version with the metadata of OAuth, too.
     if exchange.http_method == "GET" and exchange.endpoint.proven and not exchange.claim.modern:
         fields = exchange.request_fields
         if fields.has("mcp-session-id") or fields.has("mcp-protocol-version"):
             return (SSE,)
     return ()
+
+
+# First words of the methods that MCP defines. Other JSON-RPC passes a proxy, too, and has other habits.
+_MCP_WORDS = frozenset(
+    {
+        "initialize", "ping", "server", "tools", "prompts", "resources", "completion", "logging", "subscriptions", "tasks",
+        "notifications", "sampling", "elicitation", "roots",
+    }
+)  # fmt: skip
+
+
+def _is_mcp_message(exchange: Exchange) -> bool:
+    """Whether the body is JSON-RPC of MCP: by its claim, its session, its headers or its method."""
+    if not any(message.rpc.kind != "invalid" for message in exchange.sent):
+        return False
+    if exchange.claim.modern or exchange.session is not None or exchange.request_fields.names_starting("mcp-"):
+        return True
+    return any((message.method or "").partition("/")[0] in _MCP_WORDS for message in exchange.sent[:20])
 
 
 def _from_http_sse(exchange: Exchange) -> bool:
@@ -625,7 +643,7 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
           header Content-Type: application/json; charset=utf-8
           -> result {"tools": []}
     """
-    if exchange.http_method != "POST" or not any(m.rpc.kind != "invalid" for m in exchange.sent):
+    if exchange.http_method != "POST" or not _is_mcp_message(exchange):
         return
     value = exchange.request_fields.first("content-type")
     if _media_type(value) != JSON:
@@ -659,6 +677,8 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     """
     request, status = exchange.request, exchange.status
     if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
+        return
+    if not _is_mcp_message(exchange):
         return
     value = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
     media = _media_type(value)

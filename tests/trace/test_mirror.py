@@ -103,6 +103,11 @@ def test_the_value_of_a_secret_parameter_is_not_shown() -> None:
     assert not any("hunter" in (text or "") for text in (check.raw, check.decoded, check.body, check.expected, check.detail))
 
 
+def test_a_header_that_is_named_like_a_secret_is_not_shown_either() -> None:
+    check = checks('modern tools/call {"name": "b"}\n  header Mcp-Param-Password: hunter2\n')["Mcp-Param-Password"]
+    assert check.verdict == "unchecked" and "hunter" not in f"{check.raw}{check.decoded}"
+
+
 def test_long_values_are_compared_whole_and_kept_short() -> None:
     long = "x" * 50_000
     check = checks(call(f'{{"p": "{long}"}}', f"Mcp-Param-P: {long}y"))["Mcp-Param-P"]

@@ -16,9 +16,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from mcp_wiretap.trace.annotations import looks_secret
 from mcp_wiretap.trace.model import HeaderCheck
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire.headers import Comparison, Fields
+from mcp_wiretap.wire.secret import mask
 
 VERSION, METHOD, NAME, PARAM = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Param-"
 LONGEST = 1_000  # characters of a value that are kept for showing
@@ -42,6 +44,8 @@ def as_sent(fields: Fields, lower: str) -> str:
 def plain(name: str, values: list[str], body: str | None, verdict: str, detail: str, problems: Iterable[str] = ()) -> HeaderCheck:
     raw = ", ".join(values) if values else None
     decoded = wire.decode(values[0]).text if values else None
+    if name[: len(PARAM)].lower() == PARAM.lower() and looks_secret(name[len(PARAM) :]):
+        raw, decoded = (mask(text) if text is not None else None for text in (raw, decoded))
     return HeaderCheck(name, _short(raw), _short(decoded), _short(body), verdict, detail, problems=frozenset(problems))
 
 

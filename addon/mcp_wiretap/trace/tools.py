@@ -27,8 +27,10 @@ __all__ = ["Flaw", "Mirror", "ToolDefinition", "ToolView", "Tools"]
 SETS = 1_000  # endpoints x Authorizations; the least recently used is forgotten
 NAMES = 5_000  # tools of one set
 VERSIONS = 8  # definitions of one tool: a server that changes them at each call is shown its last ones
-WALKS = 16  # listings of one set that wait for their next page
-BYTES = 64 << 20  # of JSON text that all kept definitions take
+CALLED = 200  # tools of one set that are known to have been called
+WALKS = 4  # listings of one set that wait for their next page
+BYTES = 16 << 20  # of JSON text that all kept definitions take; parsed it is some times as much
+OVERHEAD = 400  # what a definition takes besides its text
 CLIENTS = 64  # clients of one set told apart
 REFUSED = 1_000  # clients with a refused call that they may repeat
 
@@ -197,7 +199,7 @@ class Tools(Tracker):
         owner = request.exchange
         listed = self._set(owner)
         listed.answers += 1
-        size = _size(message) // max(len(tools), 1)
+        size = _size(message) // max(len(tools), 1) + OVERHEAD
         fresh_until = message.at + _seconds(message.result.get("ttlMs"))
         definitions: list[ToolDefinition] = []
         here: dict[str, ToolDefinition] = {}
@@ -302,7 +304,7 @@ class Tools(Tracker):
         key = (client, name, view.definition.flow if view.definition is not None else "")
         view.first = key not in listed.called
         listed.called[key] = None
-        while len(listed.called) > NAMES:
+        while len(listed.called) > CALLED:
             del listed.called[next(iter(listed.called))]
         return view
 
