@@ -1318,6 +1318,7 @@ def http_error_with_result(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=VALIDATION,
     sep="2243",
+    always=True,
 )
 def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
     """A request that is refused for its mirrored headers gets HTTP 400 and the JSON-RPC error -32020 (HeaderMismatch).
@@ -1344,9 +1345,13 @@ def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
           -> error -32020
     """
     status, answer = exchange.status, exchange.answer
-    if status is None or not 400 <= status < 500 or status in ELSEWHERE or exchange.claim.kind != "modern":
+    if status is None or not 400 <= status < 500 or status in ELSEWHERE:
         return
     code = answer.error_code if answer is not None else None
+    if exchange.claim.kind == "legacy-envelope":
+        yield from _versions_apart(exchange, code)
+    if exchange.claim.kind != "modern":
+        return
     if (answer is not None and answer.rpc.kind == "result") or code == rev.HEADER_MISMATCH:
         return
     if exchange.endpoint.modern is None or (code is None and (status == 404 or exchange.answer_reading is None)):
@@ -1361,6 +1366,18 @@ def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
         [_header(found[0]), evidence("response.status", status, "400 with -32020")]
         + ([_code(answer)] if answer is not None else []),
         severity=_wrong_error_severity(exchange, code, found),
+    )
+
+
+def _versions_apart(exchange: Exchange, code: int | None) -> Iterator[Finding]:
+    """The header names a modern revision, the envelope a legacy one: -32022 is no wrong answer, but -32020 names the fault."""
+    header = trim_ows(exchange.request_fields.first("mcp-protocol-version") or "")
+    if code != rev.UNSUPPORTED_VERSION or exchange.endpoint.modern is None or rev.version_kind(header) != "modern":
+        return
+    yield Finding(
+        f"MCP-Protocol-Version says {header}, the envelope says {exchange.claim.revision}: -32020 would name the fault, not -32022",
+        [evidence("request.header:MCP-Protocol-Version", header, exchange.claim.revision), evidence("response.status", 400)],
+        severity="info",
     )
 
 

@@ -41,6 +41,8 @@ from mcp_wiretap.wire.sse import SseParser
 # URL may still be proven an MCP endpoint.
 _ERA, _LATE, _UNPROVEN = "era", "late answer", "unproven"
 
+_BODILESS = frozenset({202, 204, 205, 304})  # statuses whose responses have no body to record
+
 TRACKERS: tuple[type[Tracker], ...] = (
     Negotiations,
     Expectations,
@@ -234,6 +236,8 @@ class Inspector:
         elif exchange.sent and exchange.sent[0].rpc.kind == "notification":
             exchange.method = exchange.sent[0].method
         exchange.client_info = _client(exchange)
+        if exchange.reading is None and exchange.claim.kind == "unknown-body" and not exchange.unchecked:
+            exchange.unchecked.append(Unchecked("request body", "it was not recorded"))
         if not endpoint.proven and _proves(exchange):
             self._prove(endpoint)
         for message in exchange.sent:
@@ -478,12 +482,15 @@ class Inspector:
                 data = open_.decoder.feed(event.body[: self.limits.stream]) if open_.decoder is not None else event.body
                 self._parse(exchange, open_, data, event.at)
             elif not event.streamed and event.body is None:
+                exchange.stream.recorded = False
                 exchange.unchecked.append(Unchecked("event stream", "its body was not recorded"))
             if open_.decoder is not None:
                 self._parse(exchange, open_, open_.decoder.finish(), event.at)
                 exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
             exchange.stream.unfinished = open_.parser.finish().unfinished
         elif exchange.status is not None:
+            if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
+                exchange.unchecked.append(Unchecked("response body", "it was not recorded"))
             reading = self._read(exchange, event.body, exchange.response_fields, "response body")
             exchange.answer_reading = reading
             if reading is not None and reading.messages:

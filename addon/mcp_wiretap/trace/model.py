@@ -129,6 +129,7 @@ class Stream:
     last_at: float | None = None
     http_sse: bool = False  # first dispatched event is `endpoint`: the 2024-11-05 transport
     timed: bool = True  # False: the recording has no arrival times of single events
+    recorded: bool = True  # False: the recorder did not keep its bytes
     unfinished: bool = False  # ended inside an event, which was discarded
     decode_problem: str | None = None
 

@@ -1,6 +1,6 @@
 """What became of an exchange, in one word (DESIGN.md `outcome`)."""
 
-from mcp_wiretap.trace.model import Exchange, Message, Outcome
+from mcp_wiretap.trace.model import Exchange, Message, Outcome, Stream
 
 
 def settle(exchange: Exchange) -> None:
@@ -25,25 +25,43 @@ def _of_mcp(exchange: Exchange) -> Outcome:
         if refusal is not None and exchange.stream is None:
             exchange.error_code = refusal.error_code
             return "error"
-    if exchange.status is not None and exchange.status >= 400:
+    if exchange.status is not None and exchange.status >= 300:
         return "error"
-    if exchange.stream is not None and not exchange.over:
-        return "stream"
-    if exchange.stream is not None and exchange.http_method == "GET":
-        return "stream"
+    if exchange.stream is not None:
+        return _of_stream(exchange, exchange.stream)
     if exchange.ended_by == "client":
         return "cancelled"
     if exchange.over and (exchange.status is None or exchange.ended_by in ("server", "unknown")):
         return "broken"
     if exchange.status is None:
         return "none"
-    if exchange.stream is not None:
-        return "broken"
     if exchange.request is not None:
-        return "accepted" if exchange.status == 202 else ("none" if not exchange.over else "broken")
-    if exchange.sent:
-        return "accepted"
-    return "complete"
+        return _of_unanswered(exchange)
+    return "accepted" if exchange.sent else "complete"
+
+
+def _of_stream(exchange: Exchange, stream: Stream) -> Outcome:
+    """An event stream without the answer that it was to bring."""
+    if not exchange.over or exchange.http_method == "GET":
+        return "stream"
+    if not stream.recorded:
+        return "none"  # the answer may have been in it
+    return "cancelled" if exchange.ended_by == "client" else "broken"
+
+
+def _of_unanswered(exchange: Exchange) -> Outcome:
+    """A request that got a 2xx, but no answer in its body."""
+    session = exchange.session
+    if exchange.status == 202:
+        return "accepted" if session is None or session.live else "broken"
+    if not exchange.over or _unread(exchange):
+        return "none"
+    return "broken"
+
+
+def _unread(exchange: Exchange) -> bool:
+    reading = exchange.answer_reading
+    return reading is None or reading.kind in ("too-large", "too-deep")
 
 
 def _of_answer(exchange: Exchange, answer: Message) -> Outcome:
