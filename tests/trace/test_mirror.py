@@ -114,11 +114,22 @@ def test_long_values_are_compared_whole_and_kept_short() -> None:
     assert check.verdict == "mismatch" and len(check.raw or "") < 1_100 and len(check.body or "") < 1_100
 
 
+def test_headers_of_a_notification_are_compared_but_not_required() -> None:
+    note = "modern-notify notifications/example\n  header Mcp-Method: "
+    assert verdicts(note + "notifications/example\n")["Mcp-Method"] == "match"
+    assert verdicts(note + "tools/call\n")["Mcp-Method"] == "not-required"
+    assert not mirror.fatal(last(note + "tools/call\n"))
+
+
 def test_legacy_requests_are_shown_and_not_judged() -> None:
     session = 'legacy initialize\n  -> result {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}\n'
     assert verdicts(session + "legacy tools/list\n") == {"MCP-Protocol-Version": "match"}
     assert verdicts(session + "legacy tools/list\n  version 2025-11-25\n") == {"MCP-Protocol-Version": "mismatch"}
     assert verdicts(session + "legacy tools/list\n  header Mcp-Method: tools/list\n")["Mcp-Method"] == "not-required"
+    get = "GET /mcp\n  header Mcp-Session-Id: s1\n  header MCP-Protocol-Version: "
+    assert verdicts(session + get + "2025-06-18\n") == {"MCP-Protocol-Version": "match"}
+    assert verdicts(session + get + "2025-11-25\n") == {"MCP-Protocol-Version": "mismatch"}
+    assert verdicts(get + "2025-06-18\n") == {"MCP-Protocol-Version": "unchecked"}, "its initialize was not recorded"
     assert not mirror.fatal(last(session + "legacy tools/list\n  header Mcp-Method: tools/call\n"))
 
 

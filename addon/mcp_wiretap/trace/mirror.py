@@ -60,7 +60,8 @@ def _unread(exchange: Exchange) -> Iterator[HeaderCheck]:
     else:
         why = "there is no JSON-RPC message to compare with"
     for name, values in present(exchange.request_fields):
-        yield plain(name, values, None, "unchecked", why)
+        negotiated = _negotiated(exchange, values) if name == VERSION and not exchange.claim.modern else None
+        yield negotiated or plain(name, values, None, "unchecked", why)
 
 
 # A request with the claims of the modern era
@@ -131,7 +132,7 @@ def _of_notification(exchange: Exchange, message: Message, fields: Fields) -> It
             yield plain(name, values, None, "not-required", detail)
             continue
         same = all(wire.trim_ows(v) == body for v in values)
-        yield plain(name, values, body, "not-required", detail, () if same else ("mismatch",))
+        yield plain(name, values, body, "match" if same else "not-required", detail, () if same else ("mismatch",))
 
 
 def _of_legacy(exchange: Exchange, message: Message, fields: Fields, *, version_too: bool = True) -> Iterator[HeaderCheck]:
@@ -163,9 +164,15 @@ def _legacy_version(exchange: Exchange, message: Message, values: list[str]) -> 
         body = wanted if isinstance(wanted, str) else None
         detail = "no version is negotiated before initialize is answered"
         return plain(VERSION, values, body, "not-required", detail, ("mismatch",) if modern and value != body else ())
+    unknown = "no session says what was negotiated"
+    return _negotiated(exchange, values) or plain(VERSION, values, None, "unchecked", unknown)
+
+
+def _negotiated(exchange: Exchange, values: list[str]) -> HeaderCheck | None:
+    """The version header beside what was negotiated in the legacy session; None where that is not known."""
     session = exchange.session
-    if session is None or session.revision is None:
-        return plain(VERSION, values, None, "unchecked", "the negotiation was not recorded")
-    same = value == session.revision
+    if session is None or session.revision is None or not session.initialize_flow or exchange.reading is None:
+        return None
+    same = all(wire.trim_ows(v) == session.revision for v in values)
     detail = "the version negotiated in this session"
     return plain(VERSION, values, session.revision, "match" if same else "mismatch", detail)
