@@ -33,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Who read the report has gone (`| head`); Python must not complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
+    except OSError as error:  # a file that vanished meanwhile, a full disk
+        print(f"mcp-wiretap: {error}", file=sys.stderr)
+        return 2
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from mcp_wiretap import __version__, explanation
 from mcp_wiretap.cli import main
 from mcp_wiretap.command import Refused, explain, tools
 from mcp_wiretap.command.output import console
-from mcp_wiretap.rule import find_rules
+from mcp_wiretap.rule import Rule, find_rules
 from tests.cli.recordings import record
 
 WRONG = 'modern tools/list\n  header Mcp-Method: ping\n  -> result {"tools": []}\n'
@@ -203,3 +203,14 @@ def test_annotate_does_not_overwrite_its_input(place: Path, capsys: pytest.Captu
     assert main(["annotate", "in.flow", "./in.flow"]) == 2
     assert (place / "in.flow").read_bytes() == before
     assert "name another file" in capsys.readouterr().err
+
+
+def test_a_rule_pack_that_cannot_be_loaded_is_2_and_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> list[Rule]:
+        raise ValueError("rule id HDR004 is defined twice (again in acme_rules.headers, entry point acme)")
+
+    monkeypatch.setattr("mcp_wiretap.command.settings.find_rules", broken)
+    assert main(["rules"]) == 2
+    assert "acme_rules.headers" in capsys.readouterr().err

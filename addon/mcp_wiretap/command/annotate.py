@@ -13,7 +13,6 @@ from mcp_wiretap.command.output import replacing
 from mcp_wiretap.proxy.annotate import Words, words, write
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.rewriting import flows_of, writer
-from mcp_wiretap.rule import find_rules
 from mcp_wiretap.trace.model import Exchange
 
 
@@ -22,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     tracing.check_readable(str(source))
     if target.exists() and target.samefile(source):
         raise Refused(f"{target} is the recording itself; name another file to write")
-    chosen = settings.read(arguments, find_rules())
+    chosen = settings.read(arguments, settings.installed_rules())
     recording = Recording(source)
     with tempfile.TemporaryFile() as scratch:
         judged = _Kept(scratch)

@@ -19,7 +19,6 @@ from mcp_wiretap.command.spooling import FileSpool
 from mcp_wiretap.command.tracing import Advance, Job
 from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.collect import Trace
-from mcp_wiretap.rule import find_rules
 
 WORTH_PROCESSES = 4 << 20  # bytes of recordings below which starting processes costs more than it saves
 
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths: list[str] = arguments.files
     for path in paths:
         tracing.check_readable(path)
-    chosen = settings.read(arguments, find_rules())
+    chosen = settings.read(arguments, settings.installed_rules())
     with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch:
         jobs = _jobs(paths, arguments.join, Path(scratch), chosen)
         with _progress(paths) as advance:

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from mcp_wiretap.command.output import console, machine_readable
-from mcp_wiretap.rule import Rule, find_rules
+from mcp_wiretap.command.settings import installed_rules
+from mcp_wiretap.rule import Rule
 
 FAMILIES = {
     "APP": "MCP Apps", "CAC": "cache hints", "CMP": "completion", "DEP": "deprecated", "ELI": "elicitation",
@@ -18,7 +19,7 @@ FAMILIES = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rules = find_rules()
+    rules = installed_rules()
     if arguments.format == "json":
         machine_readable(sys.stdout)
         print(json.dumps({"rules": [described(rule) for rule in rules]}, indent=1, ensure_ascii=False))

@@ -6,7 +6,15 @@ from pathlib import Path
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.command import Refused
 from mcp_wiretap.command.tracing import Settings
-from mcp_wiretap.rule import Rule
+from mcp_wiretap.rule import Rule, find_rules
+
+
+def installed_rules() -> list[Rule]:
+    """All rules of the installed packs. Refused where a pack cannot be loaded: half of the rules would be a wrong answer."""
+    try:
+        return find_rules()
+    except Exception as error:
+        raise Refused(f"a rule pack cannot be loaded ({type(error).__name__}: {error}); repair or uninstall it") from error
 
 
 def read(arguments: argparse.Namespace, rules: list[Rule]) -> Settings:

@@ -172,18 +172,21 @@ class _Report:
         left = Text.assemble((f"{self.glyphs.of(group.severity)} ", style), (f"{group.rule:<7} ", f"bold {style}"))
         right = f"{group.party:<6} {group.count:>6} {self.glyphs.times}   {self._clock(group.first)}"
         room = self.width - cell_len(left.plain) - len(right) - 2
-        if room < 20:  # a narrow terminal: the title gets a line of its own
-            self._row(left, Text(self._fit(title, self.width - cell_len(left.plain)), "bold"))
+        narrow = room < 20  # then the title gets lines of its own
+        lines = self._lines(title, self.width - cell_len(left.plain) if narrow else room)
+        for number, line in enumerate(lines):
+            start = left if number == 0 else Text(" " * cell_len(left.plain))
+            end = Text("  " + right) if number == 0 and not narrow else Text()
+            self._row(start, Text(line if narrow or number else self._fit(line, room), "bold"), end)
+        if narrow:
             self._row(Text("    " + right, "dim"))
-        else:
-            self._row(left, Text(self._fit(title, room), "bold"), Text("  " + right))
         shown: list[str] = []
         for example in group.examples:
             if example.message not in shown and len(shown) < (2 if group.severity == "error" else 1):
                 shown.append(example.message)
-                self._example(example)
+                self._example(example, evidence=group.severity != "info")
 
-    def _example(self, example: Example) -> None:
+    def _example(self, example: Example, *, evidence: bool) -> None:
         flow, server = short_flow(example.flow), example.server
         server_width = min(26, self.width // 3)
         room = self.width - 4 - len(flow) - 2 - 2 - server_width
@@ -192,8 +195,8 @@ class _Report:
             Text(self._fit(example.operation, room)), Text("  "), Text(self._fit(server, server_width), "dim"),
         )  # fmt: skip
         self._wrapped(example.message, "", indent=4)
-        for evidence in example.evidence[:2]:
-            self._wrapped(evidence_words(evidence), "dim", indent=4)
+        for place in example.evidence[:2] if evidence else ():
+            self._wrapped(evidence_words(place), "dim", indent=4)
 
     def _conversations(self) -> None:
         rows = self.tally.conversations
@@ -228,15 +231,12 @@ class _Report:
         if not reasons:
             return
         self._heading("Not checked (silence is not a pass)")
-        columns = self._columns([("count", -6, 0), ("what", 16, 1), ("why", 24, 3), ("flow", 10, 0)], drop=("flow",))
         for reason in reasons[:SHOWN]:
-            values = {
-                "count": f"{reason.count} {self.glyphs.times}",
-                "what": reason.what,
-                "why": reason.why,
-                "flow": short_flow(reason.flow),
-            }
-            self._cells(columns, [values[name] for name, _ in columns])
+            count = f"{reason.count:>6} {self.glyphs.times}  "
+            flow = f" (flow {short_flow(reason.flow)})" if reason.count == 1 else f" (first: flow {short_flow(reason.flow)})"
+            lines = self._lines(f"{reason.what}: {reason.why}{flow}", self.width - len(count))
+            for number, line in enumerate(lines):
+                self._row(Text(count if number == 0 else " " * len(count)), Text(line))
         self._more(len(reasons) - SHOWN, "reason")
 
     def _silenced(self) -> None:
@@ -304,10 +304,12 @@ class _Report:
             self._row(left, Text(" " * room), right)
 
     def _wrapped(self, words: str, style: str, *, indent: int) -> None:
-        text = Text(self._shown(words), style)
-        for line in text.wrap(self.console, self.width - indent):
-            line.rstrip()
-            self._row(Text(" " * indent), line)
+        for line in self._lines(words, self.width - indent):
+            self._row(Text(" " * indent), Text(line, style))
+
+    def _lines(self, words: str, width: int) -> list[str]:
+        """Wrapped at words, by cells."""
+        return [line.plain.rstrip() for line in Text(self._shown(words)).wrap(self.console, width)]
 
     def _columns(self, wanted: list[tuple[str, int, int]], drop: Sequence[str]) -> list[tuple[str, int]]:
         """Names and widths: (name, least width (negative: right-aligned), share of what is left). `drop` goes first where the
