@@ -919,7 +919,8 @@ def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
         return
     if fact.http_method == "POST":
         yield from _encoding("request", "client", fact.reading, fact.request_fields)
-    if fact.answer_reading is not None and fact.response_fields is not None and fact.ended_by == "complete":
+    whole = fact.ended_by == "complete" and not fact.dropped  # a cut may end inside a character
+    if whole and fact.answer_reading is not None and fact.response_fields is not None:
         yield from _encoding("response", "server", fact.answer_reading, fact.response_fields)
 
 
