@@ -70,9 +70,7 @@ class Ran:
         rule_id, severity, number = parts.groups()
         flow = self.exchanges[int(number) - 1].flow if number else None
         return [
-            f
-            for f in self.findings
-            if f.rule == rule_id and severity in (None, f.severity) and (flow is None or f.flow == flow)
+            f for f in self.findings if f.rule == rule_id and severity in (None, f.severity) and (flow is None or f.flow == flow)
         ]
 
     def told(self) -> str:

@@ -11,10 +11,7 @@ import mcp_wiretap_rules
 from mcp_wiretap.rule import rules_of
 from tests.rules.running import installed_rules
 
-MODULES = [
-    importlib.import_module(f"mcp_wiretap_rules.{info.name}")
-    for info in pkgutil.iter_modules(mcp_wiretap_rules.__path__)
-]
+MODULES = [importlib.import_module(f"mcp_wiretap_rules.{info.name}") for info in pkgutil.iter_modules(mcp_wiretap_rules.__path__)]
 every_module = pytest.mark.parametrize("module", MODULES, ids=[m.__name__.rpartition(".")[2] for m in MODULES])
 
 
