@@ -65,6 +65,7 @@ class Item:
     state_key: bytes  # digest of the whole state; b"" without
     keys: tuple[str, ...]
     requests: dict[str, Any] | None  # inputRequests; None once let go
+    asked: bytes  # digest of inputRequests; b"" without
     size: int
     number: int  # of the round of `exchange`
     id: Hashable  # id_key of its request
@@ -198,19 +199,20 @@ class Rounds(Tracker):
             exchange, message.at, exchange.auth, exchange.client_info, request.rpc.method or "", exchange.name,
             core_of(request.params), state[:MOST_STATE] if isinstance(state, str) else None,
             _digest(state) if isinstance(state, str) else b"", tuple(requests) if isinstance(requests, dict) else (),
-            None, 0, round_.number, own_id, own_id, exchange.flow, frozenset(),
+            None, b"", 0, round_.number, own_id, own_id, exchange.flow, frozenset(),
         )  # fmt: skip
         if parent is not None:
             item.first_id, item.first_flow = parent.first_id, parent.first_flow
             seen = parent.earlier_keys
             item.earlier_keys = seen | set(parent.keys) if len(seen) < 500 else seen
         if isinstance(requests, dict):
-            asked = json.dumps(requests, default=str)
+            asked = json.dumps(requests, sort_keys=True, default=str)
+            item.asked = _digest(asked)
             if len(asked) <= MOST_ASKED:
                 item.requests, item.size = requests, len(asked)
                 self._asked += len(asked)
-            if parent is not None and parent.state_key == item.state_key and parent.requests == requests:
-                item.repeats = parent.repeats + 1
+        if parent is not None and (parent.state_key, parent.asked) == (item.state_key, item.asked):
+            item.repeats = parent.repeats + 1
         round_.issues = item
         self._keep(item)
 

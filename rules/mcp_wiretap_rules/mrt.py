@@ -1,0 +1,1268 @@
+"""MRT: multi round-trip requests (2026-07-28 basic/patterns/mrtr).
+
+How rounds are found to belong together is `trace.mrtr` (MRT001); these rules read its facts. MRT022 and MRT023 say how not to
+judge: a retry mirrors headers like any request, and a round without inputRequests may be retried at once.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_wiretap.rule import Finding, Severity, evidence, rule
+from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.mrtr import SHORT, Item, Round
+from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap_rules.inputs import ELICIT, KINDS, MRTR, ROOTS, SAMPLE, Reply, asks, declared, mode, replies, supports
+
+MRTR_PAGE = "2026-07-28 basic/patterns/mrtr"
+CLIENT = f"{MRTR_PAGE}#client-requirements-basic-workflow"
+SERVER = f"{MRTR_PAGE}#server-requirements-basic-workflow"
+AT_ONCE_S = 10.0  # a call repeated within it was not held up by a person
+ROUNDS = 5  # more are worth a look
+_REFUSED = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION, rev.METHOD_NOT_FOUND})
+_OFFICIAL = ("io.modelcontextprotocol/",)
+
+
+def _names(keys: tuple[str, ...]) -> str:
+    shown = ", ".join(one_line(key, 30) for key in keys[:5])
+    return shown + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+
+
+def _linked(message: Message) -> tuple[Round, Item] | None:
+    """The round of a request or of the request that an answer answers, where it continues another one."""
+    exchange = message.request.exchange if message.request is not None else message.exchange
+    round_ = exchange.mrtr
+    return (round_, round_.continues) if round_ is not None and round_.continues is not None else None
+
+
+def _call(method: str, name: str | None) -> str:
+    return f"{method} {one_line(name, 40)}" if name else method
+
+
+@rule(
+    "MRT002",
+    "new-call-is-not-a-retry",
+    "Same call without state or responses is a fresh start",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def new_call_is_not_a_retry(message: Message) -> Iterator[Finding]:
+    """A retry carries the requestState that the server gave; the same call without it is a new attempt.
+
+    Why: a client that repeats the call and forgets the state goes in circles: the server starts over each time.
+
+    Fix: echo `requestState` in the retry, also where nothing was asked.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    round_ = message.exchange.mrtr
+    item = round_.restarts if round_ is not None else None
+    if item is None or item.keys or item.state is None or message.exchange.started - item.at > AT_ONCE_S:
+        return
+    yield Finding(
+        "the same call again, without the requestState that the server gave: a new attempt, not a retry",
+        [evidence(message.place("params", "requestState"), None, mask(item.state))],
+        related=(item.flow,),
+    )
+
+
+@rule(
+    "MRT003",
+    "retry-id-not-fresh",
+    "Retry reuses the JSON-RPC id",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def retry_id_not_fresh(message: Message) -> Iterator[Finding]:
+    """A retry is an independent request: its JSON-RPC id differs from that of the request it continues.
+
+    Why: servers, gateways and logs take equal ids for the same request sent twice.
+
+    Fix: give every request a new id, retries too.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          id 1
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          id 1
+          answers sealed-state-1
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          id 1
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          id 2
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or not linked[0].same_id or not linked[0].sure or linked[0].link == "d":
+        return
+    round_, item = linked
+    which = "the request that it continues" if round_.same_id == item.flow else "the first request of the operation"
+    yield Finding(
+        f"the retry has the id of {which}: {one_line(str(message.rpc.id), 60)}",
+        [evidence(message.place("id"), message.rpc.id, "another id")],
+        related=(round_.same_id,),
+    )
+
+
+@rule(
+    "MRT004",
+    "state-not-echoed",
+    "requestState missing or altered on retry",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def state_not_echoed(message: Message) -> Iterator[Finding]:
+    """A retry echoes the exact requestState of the answer it continues, also where it is the empty string.
+
+    Why: the server keeps nothing; without its state it cannot go on, and an altered one must be refused.
+
+    Fix: pass the string through untouched: no trimming, no re-encoding, no parsing.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers - confirm
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or linked[0].link != "c":
+        return
+    round_, item = linked
+    if round_.state == "foreign" and (_elsewhere(round_, message) or round_.shared):
+        return  # MRT010
+    severity: Severity = "error"
+    if not round_.sure:
+        if round_.asked:
+            return  # several rounds could be meant
+        severity = "warning"
+    if round_.state == "missing":
+        said = f"the retry lacks the requestState {round_.expected} that the server gave"
+    elif round_.state == "older":
+        said, severity = f"the requestState is that of an earlier round, not {round_.expected}", "info"
+    elif round_.state == "foreign":
+        said = f"the requestState is that of another call, not {round_.expected}"
+    else:
+        said = f"the requestState is not the one that the server gave: they differ from character {(round_.differs_at or 0) + 1} on"
+    yield Finding(
+        said,
+        [evidence(message.place("params", "requestState"), round_.given, round_.expected)],
+        severity,
+        related=(item.flow,),
+    )
+
+
+def _elsewhere(round_: Round, message: Message) -> bool:
+    """The state was given to another method, tool, prompt or resource."""
+    owner = round_.owner
+    return owner is not None and (owner.method, owner.name) != (message.rpc.method, message.exchange.name)
+
+
+@rule(
+    "MRT005",
+    "state-invented",
+    "Retry sends a state the server did not give",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def state_invented(message: Message) -> Iterator[Finding]:
+    """Where the answer had no requestState, the retry has none.
+
+    Why: a state carried over from an earlier round makes the server go back to that round.
+
+    Fix: take the state of the newest answer, and drop it where that has none.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name
+          -> needs - confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name
+          -> needs - confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers - confirm
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or linked[0].state != "invented" or not linked[0].sure:
+        return
+    round_, item = linked
+    seen = round_.owner is not None
+    what = "of an earlier answer" if seen else "that no answer of the server was seen to give"
+    yield Finding(
+        f"the retry carries a requestState {what}; the answer it continues gave none",
+        [evidence(message.place("params", "requestState"), round_.given, "(absent)")],
+        "error" if seen else "warning",
+        related=(item.flow,),
+    )
+
+
+@rule(
+    "MRT006",
+    "inputs-not-all-answered",
+    "Retry leaves requested inputs unanswered",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def inputs_not_all_answered(message: Message) -> Iterator[Finding]:
+    """A retry answers every input that was requested; declining and cancelling are answers.
+
+    Why: the server asked because it needs them; it can only ask again.
+
+    Fix: construct all inputs before retrying. Where the user refuses, send `{"action": "decline"}` or `"cancel"` for that key.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name
+          -> needs sealed-state-2 confirm
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name confirm
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or not linked[0].missing or linked[0].link == "d" or not linked[0].sure_of_keys:
+        return
+    round_, item = linked
+    if round_.siblings and any(s.outcome == "input_required" for s in round_.siblings):
+        return  # an old round sent again: MRT012
+    yield Finding(
+        f"the retry does not answer {_names(round_.missing)}",
+        [evidence(message.place("params", "inputResponses"), list(round_.answered) or None, list(round_.asked))],
+        related=(item.flow,),
+    )
+
+
+@rule(
+    "MRT007",
+    "response-key-unknown",
+    "inputResponses has a key never requested",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=f"{MRTR_PAGE}#inputresponses",
+    sep="2322",
+    methods=MRTR,
+)
+def response_key_unknown(message: Message) -> Iterator[Finding]:
+    """The keys of inputResponses correspond to those of the inputRequests that they answer.
+
+    Why: the server ignores what it did not ask for; an answer under a wrong key is lost.
+
+    Fix: send the answers of this round only, under the keys as they came.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm extra
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or linked[0].link == "d" or not linked[0].sure_of_keys:
+        return
+    round_, item = linked
+    if round_.unknown:
+        yield Finding(
+            f"inputResponses answers {_names(round_.unknown)}, which was not asked for",
+            [evidence(message.place("params", "inputResponses", round_.unknown[0]), list(round_.answered), list(round_.asked))],
+            related=(item.flow,),
+        )
+    elif round_.repeated:
+        yield Finding(
+            f"inputResponses repeats {_names(round_.repeated)} of an earlier round",
+            [evidence(message.place("params", "inputResponses", round_.repeated[0]), list(round_.answered), list(round_.asked))],
+            related=(item.flow,),
+        )
+
+
+@rule(
+    "MRT008",
+    "params-changed-on-retry",
+    "Retry changes the original parameters",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def params_changed_on_retry(message: Message) -> Iterator[Finding]:
+    """A retry is the original request with inputResponses and requestState added: its other parameters stay as they were.
+
+    Why: the state belongs to the call it was given for; with other arguments the user confirmed something else.
+
+    Fix: keep the parameters of the first request and send them again. `_meta` may differ.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy", "arguments": {"to": "staging"}}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy", "arguments": {"to": "production"}}
+          answers sealed-state-1
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "deploy", "arguments": {"to": "staging"}}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy", "arguments": {"to": "staging"}}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or linked[0].link != "d" or linked[0].shared:
+        return
+    round_, item = linked
+    yield Finding(
+        "the requestState was given for this call with other parameters",
+        [
+            evidence(message.place("params", "requestState"), round_.given),
+            evidence(message.place("params"), {k: v for k, v in message.params.items() if k in ("arguments", "uri", "name")}),
+        ],
+        _less_if_short(item),
+        related=(item.flow,),
+    )
+
+
+def _less_if_short(item: Item) -> Severity:
+    """A short state is likely a constant, given to everybody."""
+    return "warning" if len(item.state or "") < SHORT else "error"
+
+
+@rule(
+    "MRT009",
+    "responses-on-first-request",
+    "inputResponses without any pending item",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def responses_on_first_request(message: Message) -> Iterator[Finding]:
+    """inputResponses and requestState belong to the retry of a request that was answered with input_required.
+
+    Why: nothing in this capture asked for them. Either the capture began later, or the client made them up.
+
+    Fix: send them only to continue an input_required answer.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers - confirm
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs - confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers - confirm
+          -> result {"content": []}
+    """
+    round_ = message.exchange.mrtr
+    if round_ is None or round_.state != "unknown" or round_.continues is not None:
+        return
+    what = "inputResponses" if round_.answered else "requestState"
+    value = list(round_.answered) if round_.answered else round_.given
+    yield Finding(
+        f"the request carries {what}, but no input_required answer that it could continue was seen",
+        [evidence(message.place("params", what), value)],
+    )
+
+
+@rule(
+    "MRT010",
+    "state-on-other-request",
+    "requestState or responses used on another request",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=CLIENT,
+    sep="2322",
+)
+def state_on_other_request(message: Message) -> Iterator[Finding]:
+    """requestState affects only the retry of the request it was given for; no other request carries it.
+
+    Why: the other request fails, or runs with the state, and the permissions, of something else.
+
+    Fix: keep the state with the pending operation, never with the connection or the session.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "destroy"}
+          answers sealed-state-1
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "destroy"}
+          -> result {"content": []}
+    """
+    round_ = message.exchange.mrtr
+    if round_ is None or round_.state != "foreign" or round_.shared or not _elsewhere(round_, message):
+        return
+    owner = round_.owner
+    assert owner is not None
+    severity = _less_if_short(owner)
+    yield Finding(
+        f"the requestState was given for {_call(owner.method, owner.name)}",
+        [evidence(message.place("params", "requestState"), round_.given, "(absent)")],
+        "warning" if round_.other_auth else severity,
+        related=(owner.flow,),
+    )
+
+
+@rule(
+    "MRT011",
+    "state-replayed",
+    "Consumed state sent again",
+    on="answer",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="warning",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def state_replayed(message: Message) -> Iterator[Finding]:
+    """A requestState whose operation has ended is not used again; where single use matters, the server refuses it.
+
+    Why: a replayed state that completes a second time may pay, send or redeem twice.
+
+    Fix: the client starts a new call. The server remembers what was redeemed, and puts an expiry into the state.
+
+    Wrong::
+
+        modern tools/call {"name": "pay"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "pay"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> sse
+          -> closed server
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or not linked[0].consumed or linked[0].shared:
+        return
+    round_, item = linked
+    again = message.rpc.kind == "result" and message.result.get("resultType") == "complete"
+    request = message.request
+    assert request is not None
+    likely = again and not message.result.get("isError") and len(item.state or "") >= SHORT
+    yield Finding(
+        f"the requestState was used up before ({round_.consumed_how})" + (", and completes the call a second time" if again else ""),
+        [evidence(request.place("params", "requestState"), round_.given)],
+        "warning" if likely else "info",
+        related=(item.flow, round_.consumed),
+    )
+
+
+@rule(
+    "MRT012",
+    "parallel-fork",
+    "Two retries continue the same item",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+)
+def parallel_fork(message: Message) -> Iterator[Finding]:
+    """One input_required answer is continued by one retry.
+
+    Why: two retries run the rest of the operation twice. After a broken stream that is right; otherwise it is a double click.
+
+    Fix: retry again only where the retry before got no answer.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> open
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    linked = _linked(message)
+    if linked is None or not linked[0].siblings or linked[0].consumed:
+        return
+    round_, item = linked
+    other = round_.siblings[-1]
+    state = "is still running" if other.outcome in ("none", "stream") else f"ended with {other.outcome}"
+    yield Finding(
+        f"another retry continues the same answer, and {state}: the operation branches",
+        [evidence(message.place("params", "requestState"), round_.given)],
+        related=(item.flow, *(s.flow for s in round_.siblings[:5])),
+    )
+
+
+@rule(
+    "MRT013",
+    "input-required-empty",
+    "input_required without inputRequests and requestState",
+    on="answer",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def input_required_empty(message: Message) -> Iterator[Finding]:
+    """An input_required answer has inputRequests, or requestState, or both.
+
+    Why: with neither, the client has nothing to answer and nothing to come back with.
+
+    Fix: ask for something, or give a state to poll with, or answer `complete`.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"resultType": "input_required"}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"resultType": "input_required", "requestState": "sealed-state-1"}
+    """
+    result = message.result
+    if result.get("resultType") != "input_required" or "requestState" in result:
+        return
+    if "inputRequests" not in result:
+        yield Finding(
+            "input_required has neither inputRequests nor requestState",
+            [evidence(message.place("result"), sorted(result), "inputRequests or requestState")],
+        )
+    elif result["inputRequests"] == {}:
+        yield Finding(
+            "input_required asks for nothing: inputRequests is empty and there is no requestState",
+            [evidence(message.place("result", "inputRequests"), {})],
+            "warning",
+        )
+
+
+@rule(
+    "MRT014",
+    "state-not-string",
+    "requestState is not a string",
+    on=("request", "answer"),
+    level="must",
+    party="either",
+    era="modern",
+    severity="error",
+    spec=f"{MRTR_PAGE}#inputrequiredresult",
+    sep="2322",
+    methods=MRTR,
+)
+def state_not_string(message: Message) -> Iterator[Finding]:
+    """requestState is an opaque string, on both ways.
+
+    Why: clients pass it through as a string; an object or a number does not come back as it was.
+
+    Fix: serialize the state to a string, and leave the member out where there is none.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"resultType": "input_required", "requestState": {"step": 1}}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"resultType": "input_required", "requestState": "sealed-state-1"}
+    """
+    holder = "params" if message.rpc.kind == "request" else "result"
+    content = message.params if holder == "params" else message.result
+    if "requestState" not in content or isinstance(content["requestState"], str):
+        return
+    if holder == "result" and content.get("resultType") != "input_required":
+        return
+    value = content["requestState"]
+    yield Finding(
+        f"requestState is {kind_of(value)}, not a string",
+        [evidence(message.place(holder, "requestState"), "null" if value is None else value, "a string")],
+    )
+
+
+@rule(
+    "MRT015",
+    "input-request-kind",
+    "inputRequests value is not an allowed request",
+    on="answer",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def input_request_kind(message: Message) -> Iterator[Finding]:
+    """Each value of inputRequests is a request: elicitation/create, sampling/createMessage or roots/list, with its params.
+
+    Why: a client can fulfil no other request, and gives up on the whole operation.
+
+    Fix: `{"method": "elicitation/create", "params": {...}}`. It is a request object, not a JSON-RPC message.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> result {"resultType": "input_required", "inputRequests": {"ok": {"method": "ping"}}}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 ok
+    """
+    result = message.result
+    requests = result.get("inputRequests")
+    if not isinstance(requests, dict) or result.get("resultType") != "input_required":
+        return
+    for key, request in list(requests.items())[:50]:
+        found = _request_problem(message, request)
+        if found is not None:
+            words, steps, value, severity = found
+            name = one_line(key, 40)
+            yield Finding(
+                f"the input request {name} {words}",
+                [evidence(message.place("result", "inputRequests", key, *steps), value)],
+                severity,
+            )
+
+
+def _request_problem(message: Message, request: Any) -> tuple[str, tuple[str, ...], Any, Severity] | None:
+    if not isinstance(request, dict):
+        return f"is {kind_of(request)}, not an object", (), "null" if request is None else request, "error"
+    method = request.get("method")
+    if not isinstance(method, str):
+        return "has no method", (), sorted(request)[:10], "error"
+    if method not in KINDS:
+        severity: Severity = "info" if _foreign_extension(message) else "error"
+        return f"is {one_line(method, 60)}, which no client can be asked for", ("method",), method, severity
+    if method != ROOTS and not isinstance(request.get("params"), dict):
+        return f"({method}) has no params object", ("params",), request.get("params"), "error"
+    envelope = [name for name in ("jsonrpc", "id") if name in request]
+    if envelope:
+        return f"carries {' and '.join(envelope)}: it is no JSON-RPC message", (envelope[0],), request[envelope[0]], "warning"
+    return None
+
+
+def _foreign_extension(message: Message) -> bool:
+    """An extension that this tool does not know was declared: it may define further kinds."""
+    request = message.request
+    found = declared(request.exchange) if request is not None else None
+    extensions = found.get("extensions") if found is not None else None
+    return isinstance(extensions, dict) and any(not name.startswith(_OFFICIAL) for name in extensions)
+
+
+@rule(
+    "MRT016",
+    "input-request-not-declared",
+    "Asked for input the client did not declare",
+    on="answer",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def input_request_not_declared(message: Message) -> Iterator[Finding]:
+    """A server asks only for input that this request's own clientCapabilities declare. `elicitation: {}` declares forms.
+
+    Why: the client cannot answer; the operation is stuck where an error would have said what is missing.
+
+    Fix: answer -32021 with `data.requiredCapabilities`, or do without.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1 confirm
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {"form": {}}}
+          -> needs sealed-state-1 confirm
+    """
+    asked = asks(message)
+    if not asked or asked[0].origin != "mrtr":
+        return
+    capabilities = asked[0].capabilities
+    if capabilities is None:
+        return  # the envelope itself is at fault: MET002
+    told = set()
+    for ask in asked:
+        lacking = supports(capabilities, ask.method, ask.params) if ask.method in KINDS else None
+        if lacking is None or lacking in told:
+            continue
+        told.add(lacking)
+        how = f" in {one_line(str(mode(ask.params)), 20)} mode" if ask.method == ELICIT else ""
+        yield Finding(
+            f"the server asks for {ask.method}{how}, the client declared no {lacking}",
+            [
+                evidence(message.place("result", "inputRequests", ask.key, "method"), ask.method),
+                evidence(f"request.body:/params/_meta/{rev.CLIENT_CAPABILITIES.replace('/', '~1')}", capabilities, lacking),
+            ],
+        )
+
+
+@rule(
+    "MRT017",
+    "embedded-response-shape",
+    "inputResponses value has the wrong shape",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=f"{MRTR_PAGE}#inputresponses",
+    sep="2322",
+    methods=MRTR,
+)
+def embedded_response_shape(message: Message) -> Iterator[Finding]:
+    """Each value of inputResponses is the bare result of what was asked: action for an elicitation, role, content and model for
+    sampling, roots for roots/list.
+
+    Why: servers parse the result directly; a JSON-RPC wrapper or another kind of result does not parse.
+
+    Fix: `{"action": "accept", "content": {...}}`, not `{"result": {...}}`.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs - ok
+        modern tools/call {"name": "deploy", "inputResponses": {"ok": {"result": {"action": "accept"}}}}
+          capabilities {"elicitation": {}}
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs - ok
+        modern tools/call {"name": "deploy", "inputResponses": {"ok": {"action": "decline"}}}
+          capabilities {"elicitation": {}}
+          -> result {"content": []}
+    """
+    for reply in replies(message):
+        words = _reply_problem(reply)
+        if words is not None:
+            known = reply.method is not None
+            yield Finding(
+                f"{one_line(reply.name, 60)} {words}",
+                [evidence(reply.place(), "null" if reply.value is None else reply.value)],
+                None if known else "info",
+            )
+
+
+_MEMBERS = {ELICIT: ("action",), SAMPLE: ("role", "content", "model"), ROOTS: ("roots",)}
+
+
+def _reply_problem(reply: Reply) -> str | None:
+    value = reply.value
+    if not isinstance(value, dict):
+        return f"is {kind_of(value)}, not an object"
+    needed = _MEMBERS.get(reply.method or "", ())
+    lacking = [name for name in needed if name not in value]
+    if (lacking or reply.method is None) and ("jsonrpc" in value or (value.keys() <= {"result", "error", "id"} and value)):
+        return "is wrapped like a JSON-RPC message"
+    if lacking:
+        return f"lacks {' and '.join(lacking)}: it is no result of {reply.method}"
+    return None
+
+
+@rule(
+    "MRT018",
+    "missing-input-rerequest",
+    "Server should re-ask for missing input",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec=f"{MRTR_PAGE}#error-handling",
+    sep="2322",
+    methods=MRTR,
+)
+def missing_input_rerequest(message: Message) -> Iterator[Finding]:
+    """Where a retry leaves out something that was asked for, the server asks for it again rather than fail.
+
+    Why: the user has answered the rest already; an error throws that away.
+
+    Fix: answer input_required with the inputs that are still missing.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name
+          -> error -32602
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 name confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 name confirm
+          -> result {"content": []}
+    """
+    if message.rpc.kind != "error":
+        return
+    linked = _linked(message)
+    if linked is None or not linked[0].missing or not linked[0].sure_of_keys or linked[0].state not in ("same", "none"):
+        return
+    round_, item = linked
+    status = message.exchange.status
+    if message.error_code in _REFUSED or round_.consumed or status in (401, 403) or (status or 0) >= 500:
+        return
+    yield Finding(
+        f"the retry lacked {_names(round_.missing)}; the server failed with {message.error_code} instead of asking again",
+        [evidence(message.place("error", "code"), message.error_code, "input_required")],
+        related=(item.flow,),
+    )
+
+
+@rule(
+    "MRT019",
+    "altered-state-accepted",
+    "Server completes a retry with an altered state",
+    on="answer",
+    level="may-note",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def altered_state_accepted(message: Message) -> Iterator[Finding]:
+    """A server refuses a requestState that it did not give for this very request.
+
+    Why: the state comes from the client, and whoever sits in between; unverified, it is an input like any other.
+
+    Fix: seal the state (HMAC or AEAD) together with the method and a digest of the parameters, and verify both.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-9 confirm
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm
+          -> result {"content": []}
+    """
+    if message.result.get("resultType") != "complete" or message.result.get("isError"):
+        return
+    linked = _linked(message)
+    if linked is None:
+        return
+    round_, item = linked
+    changed = round_.link == "c" and round_.sure and round_.state in ("changed", "foreign")
+    if (not changed and round_.link != "d") or round_.shared:
+        return
+    request = message.request
+    assert request is not None
+    what = "an altered requestState" if changed else "a requestState that was given for other parameters"
+    yield Finding(
+        f"the server completed a retry with {what}: does it verify the state?",
+        [evidence(request.place("params", "requestState"), round_.given, round_.expected)],
+        None if len(item.state or "") >= SHORT else "info",
+        related=(item.flow,),
+    )
+
+
+@rule(
+    "MRT020",
+    "round-limit",
+    "Long or endless round chains",
+    on="answer",
+    level="may-note",
+    party="either",
+    era="modern",
+    severity="info",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+)
+def round_limit(message: Message) -> Iterator[Finding]:
+    """An operation comes to an end after few rounds.
+
+    Why: a server that asks the same again and again, or a client that always answers the same, never gets there; clients stop
+    after some number of rounds.
+
+    Fix: the server says in the message of the request what was wrong with the answer before, and gives up at some point.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> needs sealed-state-1
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> needs sealed-state-2
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-2
+          -> result {"content": []}
+    """
+    request = message.request
+    round_ = request.exchange.mrtr if request is not None else None
+    item = round_.issues if round_ is not None else None
+    if round_ is None or item is None:
+        return
+    where = message.place("result", "inputRequests" if item.keys else "requestState")
+    value: Any = list(item.keys) if item.keys else mask(item.state or "")
+    if item.repeats == 3:
+        yield Finding("the server asks the same for the third time", [evidence(where, value)])
+    elif item.number == ROUNDS + 1:
+        yield Finding(f"the server asks again after {ROUNDS} rounds", [evidence(where, value)])
+
+
+@rule(
+    "MRT021",
+    "round-abandoned",
+    "Pending item never continued",
+    on="finish",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=SERVER,
+    sep="2322",
+)
+def round_abandoned(exchange: Exchange) -> Iterator[Finding]:
+    """An input_required answer is continued by a retry, sooner or later.
+
+    Why: the operation still waits at the end of this trace: for a person, or because the client cannot answer.
+
+    Fix: nothing, where a person is still thinking. Otherwise see why the client did not retry.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    round_, answer = exchange.mrtr, exchange.answer
+    if round_ is None or round_.waited is None or answer is None:
+        return
+    tried = " got no answer to its retry" if round_.issues and round_.issues.continuations else " was not continued"
+    yield Finding(
+        f"input_required{tried} in this trace, which ends {_duration(round_.waited)} later",
+        [evidence(answer.place("result", "resultType"), "input_required")],
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.0f} h"
+
+
+@rule(
+    "MRT024",
+    "error-then-result",
+    "Input asked for after a task was handed out",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec="2663 Composition with Multi Round-Trip Requests",
+    sep="2663",
+    methods=MRTR,
+)
+def input_after_task(message: Message) -> Iterator[Finding]:
+    """Once an operation has become a task, its further input is asked for by the task.
+
+    Why: the client follows the task; an input_required answer to the call asks for the same thing a second time.
+
+    Fix: after the task handle put inputRequests into the task, and take answers by tasks/update.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          answers sealed-state-1
+          -> result {"resultType": "task", "taskId": "t-1", "status": "working", "createdAt": "2026-08-01T10:00:00Z", "lastUpdatedAt": "2026-08-01T10:00:00Z", "ttlMs": 60000}
+        modern tools/call {"name": "deploy"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          answers sealed-state-1
+          -> needs sealed-state-2
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          answers sealed-state-1
+          -> result {"resultType": "task", "taskId": "t-1", "status": "working", "createdAt": "2026-08-01T10:00:00Z", "lastUpdatedAt": "2026-08-01T10:00:00Z", "ttlMs": 60000}
+    """
+    if message.result.get("resultType") != "input_required":
+        return
+    linked = _linked(message)
+    if linked is None or not linked[0].after_task or linked[0].shared:
+        return
+    yield Finding(
+        "the server asks for input although it had handed out a task for this operation",
+        [evidence(message.place("result", "resultType"), "input_required", "inputRequests in the task")],
+        related=(linked[0].after_task,),
+    )
+
+
+@rule(
+    "MRT025",
+    "input-required-shape",
+    "inputRequests is not an object map",
+    on=("request", "answer"),
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec="2026-07-28 schema#inputrequiredresult",
+    sep="2322",
+)
+def input_required_shape(message: Message) -> Iterator[Finding]:
+    """inputRequests and inputResponses are objects, one member for each input, and inputRequests comes with resultType
+    input_required.
+
+    Why: without the type, the client takes the answer for the final result; an array has no keys to answer under.
+
+    Fix: `"resultType": "input_required", "inputRequests": {"confirm": {...}}`.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"resultType": "input_required", "inputRequests": [], "requestState": "sealed-state-1"}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+    """
+    if message.rpc.kind == "request":
+        params = message.params
+        if message.rpc.method in MRTR and "inputResponses" in params and not isinstance(params["inputResponses"], dict):
+            value = params["inputResponses"]
+            yield Finding(
+                f"inputResponses is {kind_of(value)}, not an object",
+                [evidence(message.place("params", "inputResponses"), "null" if value is None else value, "an object")],
+                party="client",
+            )
+        return
+    result, request = message.result, message.request
+    if "inputRequests" not in result and "requestState" not in result:
+        return
+    method = request.rpc.method if request is not None else None
+    kind, requests = result.get("resultType"), result.get("inputRequests")
+    if kind == "input_required":
+        if "inputRequests" in result and not isinstance(requests, dict):
+            yield Finding(
+                f"inputRequests is {kind_of(requests)}, not an object",
+                [evidence(message.place("result", "inputRequests"), "null" if requests is None else requests, "an object")],
+            )
+        return
+    if kind not in (None, "complete") or not (method or "").partition("/")[0] or str(method).startswith("tasks/"):
+        return
+    name = "inputRequests" if "inputRequests" in result else "requestState"
+    shown = kind or "no resultType"
+    yield Finding(
+        f"the result has {name} but {'resultType ' if kind else ''}{shown}: the client takes it for the final result",
+        [evidence(message.place("result", "resultType"), kind, "input_required")],
+        "warning" if method in MRTR else "info",
+    )
