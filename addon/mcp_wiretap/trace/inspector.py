@@ -31,6 +31,7 @@ from mcp_wiretap.trace.sessions import Session, Sessions
 from mcp_wiretap.trace.tasks import Tasks
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.trace.usage import Usage
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.coding import Decoder, decode_body
@@ -56,6 +57,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Listens,
     Broken,
     Tasks,
+    Usage,
 )
 
 
@@ -149,7 +151,8 @@ class Inspector:
                 self._response(event)
             case ExchangeEnded():
                 self._ended(event)
-        changed = list(self._changed.values())
+        own = self._changed.pop(event.flow, None)
+        changed = [own, *self._changed.values()] if own is not None else list(self._changed.values())
         self._changed.clear()
         return changed
 
@@ -396,12 +399,12 @@ class Inspector:
 
     def _pair_received(self, message: Message) -> None:
         exchange, key = message.exchange, jsonrpc.id_key(message.rpc.id)
-        requests = [m for m in exchange.sent if m.rpc.kind == "request"]
-        found = next((m for m in requests if jsonrpc.id_key(m.rpc.id) == key), None) if message.rpc.has_id else None
+        requests = exchange.requests
+        found = requests.get(key) if message.rpc.has_id else None
         if found is None and not exchange.claim.modern:
             found = self._pairing_session(exchange).from_client.get(key) if message.rpc.has_id else None
         if found is None and len(requests) == 1 and exchange.http_method == "POST":
-            found, message.id_matches = requests[0], False
+            found, message.id_matches = next(iter(requests.values())), False
         if found is None:
             return
         message.request = found

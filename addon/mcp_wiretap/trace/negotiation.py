@@ -184,7 +184,7 @@ class Negotiations(Tracker):
                 part.not_offered = refused
             if client.state == "modern":
                 again = request.method == refused.method and version not in (None, refused.version)
-                return self._link(refused, exchange) if again else None
+                return self._link(refused.flow, refused.at, exchange) if again else None
         if client.state == "legacy":  # it knew the server as legacy, and asks again
             client.state, client.last, client.part = "open", None, None
         if client.state == "modern" or (client.last is not None and not client.last.over):
@@ -219,6 +219,9 @@ class Negotiations(Tracker):
             refusal = earlier.refusal
             if refusal is not None and _follows(client, before, refusal, exchange):
                 changed = self._follow(client, before, earlier, refusal, exchange, part)
+            elif before.stream is not None and before.stream.http_sse and exchange.session is before.session:
+                part.role, part.after = "fallback", earlier.after  # the handshake over the stream that was found
+                changed = self._link(before.flow, before.started, exchange)
             elif exchange.http_method == "POST" and before.http_method == "POST":
                 client.copies = True
         if exchange.connection not in client.connections:
@@ -253,14 +256,14 @@ class Negotiations(Tracker):
         opens = refusal.method in ("server/discover", "initialize")
         if part.role == "opening" or part.role == "probe" or (refusal.status in (401, 403) and not opens):
             return None  # an ordinary call that was repeated with a token is no negotiation
-        return self._link(refusal, exchange)
+        return self._link(refusal.flow, refusal.at, exchange)
 
-    def _link(self, refusal: Refusal, exchange: Exchange) -> Iterable[Exchange] | None:
-        earlier = self.inspector.exchanges.get(refusal.flow)
+    def _link(self, flow: str, since: float, exchange: Exchange) -> Iterable[Exchange] | None:
+        earlier = self.inspector.exchanges.get(flow)
         if earlier is None:
             return None
         confidence: Literal["exact", "likely"] = "exact" if exchange.connection == earlier.connection else "likely"
-        held = max(exchange.started - refusal.at, 0.0) * 1000
+        held = max(exchange.started - since, 0.0) * 1000
         link = self.inspector.conversations.link(earlier, exchange, "negotiation", confidence, client_ms=held)
         return [earlier] if link is not None else None
 
