@@ -220,6 +220,7 @@ class Exchange:
     outcome: Outcome = "none"
     error_code: int | None = None
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
+    _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
     @property
     def request(self) -> Message | None:
@@ -228,6 +229,16 @@ class Exchange:
             if message.rpc.kind == "request":
                 return message
         return None
+
+    @property
+    def requests(self) -> dict[Any, Message]:
+        """The requests of the body by `id_key`; the first one, where an id is used twice."""
+        if self._requests is None:
+            self._requests = {}
+            for message in self.sent:
+                if message.rpc.kind == "request":
+                    self._requests.setdefault(jsonrpc.id_key(message.rpc.id), message)
+        return self._requests
 
     @property
     def answer(self) -> Message | None:
@@ -273,6 +284,7 @@ class Exchange:
         self.late_answer = None
         self.sent = []
         self.received = []
+        self._requests = None
         self.facts = {}
         self.mrtr = None
         if self.stream is not None:
