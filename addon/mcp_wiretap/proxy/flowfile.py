@@ -4,6 +4,7 @@ A netstring is `LENGTH:PAYLOAD TAG`, so what is not wanted is skipped by its len
 a third of the time of a whole flow. Files of older mitmproxy versions go through mitmproxy's own migration.
 """
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -45,8 +46,9 @@ class Record:
 def records(file: BinaryIO) -> Iterator[Record]:
     """The flows of a file in its order. Damaged, with the byte where, at the first that cannot be found."""
     position = file.tell()
+    end = file.seek(0, io.SEEK_END)
     while True:
-        payload, start = _payload(file, position)
+        payload, start = _payload(file, position, end)
         if payload is None:
             return
         try:
@@ -69,7 +71,7 @@ def read(file: BinaryIO, record: Record) -> State:
         raise Damaged(f"the flow at byte {record.offset} cannot be read ({error})") from error
 
 
-def _payload(file: BinaryIO, position: int) -> tuple[bytes | None, int]:
+def _payload(file: BinaryIO, position: int, end: int) -> tuple[bytes | None, int]:
     file.seek(position)
     head = file.read(_DIGITS + 1)
     if not head:
@@ -82,11 +84,11 @@ def _payload(file: BinaryIO, position: int) -> tuple[bytes | None, int]:
     if not digits.isdigit():
         raise Damaged(f"not a flow at byte {position}")
     length, start = int(digits), position + len(digits) + 1
+    if start + length >= end:
+        raise Damaged(f"cut off at byte {end}, inside the flow at byte {position}")
     file.seek(start)
     payload = file.read(length)
     tag = file.read(1)
-    if len(payload) < length or not tag:
-        raise Damaged(f"cut off at byte {start + len(payload) + len(tag)}, inside the flow at byte {position}")
     if tag != b"}":
         raise Damaged(f"not a flow at byte {position}")
     return payload, start

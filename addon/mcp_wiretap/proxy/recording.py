@@ -97,7 +97,7 @@ class Recording:
     def _read_har(self, file: BinaryIO) -> None:
         self._entries = []
         try:
-            entries = json.loads(file.read().removeprefix(_BOM))["log"]["entries"]
+            entries = list(json.loads(file.read().removeprefix(_BOM))["log"]["entries"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self.damage = f"not a HAR file ({error!r})" if not isinstance(error, json.JSONDecodeError) else f"not JSON ({error})"
             return

@@ -14,7 +14,7 @@ from mcp_wiretap.wire.headers import Fields
 
 type State = dict[str, Any]
 
-_BLANK_LINE = re.compile(rb"(?:\r\n|\r|\n)(?:\r\n|\r|\n)")
+_BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
 _HAS_DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data[:\r\n]")
 _ENDS: dict[str, EndedBy] = {"client": "client", "server": "server", "unknown": "unknown"}
 

@@ -1,0 +1,90 @@
+"""Options: what they mean, and that a value that means nothing is refused in words."""
+
+import pytest
+from mitmproxy import exceptions
+
+from tests.proxy import flows
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("mcp_era", ["mcp.example"], "HOST=ERA"),
+        ("mcp_era", ["mcp.example=new"], "no era"),
+        ("mcp_era", ["=modern"], "mcp_era"),
+        ("mcp_select", ["HDR006,NOPE"], "unknown rule 'NOPE'"),
+        ("mcp_ignore", ["HDR0006"], "unknown rule 'HDR0006'"),
+        ("mcp_max_body", 0, "mcp_max_body: 0 is not a number above 0"),
+        ("mcp_max_stream", -1, "mcp_max_stream"),
+        ("mcp_max_state", 0, "mcp_max_state"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused(option, value, says):
+    with flows.proxy() as addon, pytest.raises(exceptions.OptionsError, match=says):
+        addon.context.configure(addon, **{option: value})
+
+
+def test_a_refused_value_leaves_the_addon_at_work():
+    with flows.proxy() as addon:
+        with pytest.raises(exceptions.OptionsError):
+            addon.context.configure(addon, mcp_max_body=0)
+        flow = flows.live()
+        addon.request(flow)
+        assert flow.comment
+
+
+def test_select_and_ignore_take_ids_families_and_lists():
+    with flows.proxy(mcp_select=["hdr, PAR"], mcp_ignore=["HDR006"]) as addon:
+        ids = {rule.id for rule in addon.watch.book.rules}
+    assert "HDR004" in ids and "HDR006" not in ids
+    assert {rule_id[:3] for rule_id in ids} == {"HDR", "PAR"}
+
+
+def test_rules_chosen_while_it_runs_judge_what_comes_from_now_on():
+    wrong = flows.request(headers={"Mcp-Name": "other"})
+    with flows.proxy(mcp_ignore=["HDR006"]) as addon:
+        first, second = flows.live(wrong.copy()), flows.live(wrong.copy())
+        addon.request(first)
+        addon.context.configure(addon, mcp_ignore=[])
+        addon.request(second)
+    assert "mcp.rules" not in first.metadata or "HDR006" not in first.metadata["mcp.rules"]
+    assert "HDR006" in second.metadata["mcp.rules"]
+
+
+def test_an_expectation_reaches_the_endpoints_that_are_known_already():
+    with flows.proxy() as addon:
+        addon.request(flows.live())
+        (endpoint,) = addon.watch.inspector.endpoints.values()
+        assert endpoint.expected is None
+        addon.context.configure(addon, mcp_era=["mcp.example=legacy", "*=modern"])
+        assert endpoint.expected == "legacy"
+
+
+def test_limits_that_change_hold_from_now_on():
+    with flows.proxy() as addon:
+        addon.context.configure(addon, mcp_max_body=100)
+        flow = flows.live()
+        addon.request(flow)
+        assert "more than the limit of 100" in flow.metadata["mcp.notes"]
+
+
+def test_mitmproxys_own_options_are_changed_only_at_their_default():
+    with flows.proxy() as addon:
+        addon.running()
+        assert addon.context.options.tcp_timeout == 24 * 3600
+    with flows.proxy() as addon:
+        addon.context.options.tcp_timeout = 60
+        addon.running()
+        assert addon.context.options.tcp_timeout == 60
+
+
+def test_the_comment_column_is_added_to_mitmwebs_default_columns():
+    from mitmproxy.tools.web.webaddons import WebAddon
+
+    for columns, expected in ((None, "comment"), (["path"], "path")):
+        with flows.proxy() as addon:
+            addon.context.master.addons.add(WebAddon())
+            if columns:
+                addon.context.options.update(web_columns=columns)
+            addon.running()
+            assert addon.context.options.web_columns[-1] == expected
