@@ -11,7 +11,8 @@ A rule is one function in a rule pack, marked with `@rule`, given the fact it su
             yield Finding("Mcp-Method says tools/call, the body says tools/list", [evidence(...)])
 
 Packs are found by the entry point group `mcp_wiretap.rules`: each entry point names a package; every module in it is imported
-and its rules collected. A fault in a rule is contained: it is counted on the exchange and the other rules go on.
+and its rules collected. A fault in a rule is contained: it is counted on the exchange and the other rules go on. A rule may also
+yield `Unchecked(what, why)` for what it could not judge.
 """
 
 import importlib
@@ -47,6 +48,8 @@ type On = Literal[
     "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`
 ]
 type Era = Literal["modern", "legacy", "both"]
+# What a rule is as a function: findings, and what it could not judge.
+type _Check = Callable[..., Iterator[Finding | Unchecked] | None]
 type Level = Literal["must", "should", "may-note"]
 
 ALL_REVISIONS = frozenset(rev.KNOWN)
@@ -59,7 +62,7 @@ class Rule:
     id: str
     name: str
     title: str
-    check: Callable[..., Iterator[Finding] | None]
+    check: _Check
     on: tuple[On, ...]
     level: Level
     party: Literal["client", "server", "either"]
@@ -104,10 +107,10 @@ def rule(
     malformed: bool = False,
     streamable: bool = False,
     always: bool = False,
-) -> Callable[[Callable[..., Iterator[Finding] | None]], Callable[..., Iterator[Finding] | None]]:
+) -> Callable[[_Check], _Check]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
 
-    def mark(check: Callable[..., Iterator[Finding] | None]) -> Callable[..., Iterator[Finding] | None]:
+    def mark(check: _Check) -> _Check:
         check.__rule__ = Rule(  # type: ignore[attr-defined]
             id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
             frozenset(versions), frozenset(methods) if methods is not None else None, once, structural, malformed,
@@ -282,7 +285,10 @@ class RuleBook:
         for found, cap, note in self._table(on, exchange, method, sender):
             try:
                 for finding in found.check(fact) or ():
-                    self._add(found, cap, note, finding, exchange, sender)
+                    if isinstance(finding, Unchecked):
+                        _leave(exchange, finding)
+                    else:
+                        self._add(found, cap, note, finding, exchange, sender)
             except Exception as error:  # a rule's fault is ours to report, never the traffic's to suffer
                 _fault(exchange, found, error)
         return len(exchange.findings) > before
@@ -359,6 +365,11 @@ class RuleBook:
 
 
 _BY_CLIENT = frozenset({"request", "notification", "reply", "post", "exchange", "finish"})
+
+
+def _leave(exchange: Exchange, what: Unchecked) -> None:
+    if what not in exchange.unchecked and len(exchange.unchecked) < 50:
+        exchange.unchecked.append(what)
 
 
 def _fault(exchange: Exchange, found: Rule, error: Exception) -> None:
