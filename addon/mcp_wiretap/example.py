@@ -45,7 +45,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> closed client|server|unknown     how it ended, where it did not simply complete
       -> open                 it has not ended (yet)
 
-An exchange without `->` lines got no answer. Answers to initialize open a session (Mcp-Session-Id "s1", "s2" ...) unless
+An exchange without `->` lines got no answer. Answers to initialize open a session (Mcp-Session-Id "session-1-of-the-example" ...) unless
 `-> -header Mcp-Session-Id` is there.
 """
 
@@ -411,7 +411,7 @@ class _Reader:
         if "mcp-session-id" in exchange.removed:
             return
         given = next((v for n, v in exchange.response if n.lower() == "mcp-session-id"), None)
-        session_id = given or f"s{len(self.sessions) + 1}"
+        session_id = given or f"session-{len(self.sessions) + 1}-of-the-example"
         if given is None and not exchange.streaming:
             exchange.response.append(("Mcp-Session-Id", session_id))
         self.sessions[exchange.url, exchange.client] = (session_id, str(version))
@@ -420,7 +420,7 @@ class _Reader:
         self.now += 0.01
         named = {n.lower() for n, _ in exchange.response}
         if exchange.streaming and exchange.method == "initialize" and "mcp-session-id" not in named | set(exchange.removed):
-            exchange.response.append(("Mcp-Session-Id", f"s{len(self.sessions) + 1}"))
+            exchange.response.append(("Mcp-Session-Id", f"session-{len(self.sessions) + 1}-of-the-example"))
             named.add("mcp-session-id")
         fields = [(n, v) for n, v in headers if n.lower() not in named] + exchange.response
         fields = [(n, v) for n, v in fields if n.lower() not in exchange.removed]

@@ -104,12 +104,12 @@ def test_a_live_session_is_legacy_whatever_the_header_says() -> None:
 
 
 def test_an_envelope_inside_a_session_is_modern_all_the_same() -> None:
-    _, [_, call] = follow(SESSION + "modern tools/list\n  session s1\n")
+    _, [_, call] = follow(SESSION + "modern tools/list\n  session session-1-of-the-example\n")
     assert call.claim.kind == "modern"
 
 
 def test_an_ended_session_decides_nothing_any_more() -> None:
-    script = SESSION + "DELETE /mcp\n  header Mcp-Session-Id: s1\n  -> 200\n"
+    script = SESSION + "DELETE /mcp\n  header Mcp-Session-Id: session-1-of-the-example\n  -> 200\n"
     script += "legacy tools/list\n  header MCP-Protocol-Version: 2026-07-28\n"
     _, exchanges = follow(script)
     assert exchanges[2].claim.kind == "modern-malformed"

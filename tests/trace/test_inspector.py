@@ -93,7 +93,7 @@ def test_a_server_request_is_answered_by_a_post_of_the_same_session() -> None:
 
 def test_a_server_request_on_the_listening_stream_belongs_to_the_only_call_that_waits() -> None:
     script = SESSION + (
-        "GET /mcp\n  label stream\n  session s1\n  -> sse\n  -> open\n"
+        "GET /mcp\n  label stream\n  session session-1-of-the-example\n  -> sse\n  -> open\n"
         'legacy tools/call {"name": "ask"}\n  label call\n  -> sse\n  -> open\n'
         "continue stream\n  -> ask 7 roots/list\n  -> open\n"
         'legacy-reply 7 {"roots": []}\n  -> 202\n'
@@ -105,7 +105,7 @@ def test_a_server_request_on_the_listening_stream_belongs_to_the_only_call_that_
 
 def test_a_server_request_on_the_listening_stream_is_linked_to_none_of_two_calls() -> None:
     script = SESSION + (
-        "GET /mcp\n  label stream\n  session s1\n  -> sse\n  -> open\n"
+        "GET /mcp\n  label stream\n  session session-1-of-the-example\n  -> sse\n  -> open\n"
         'legacy tools/call {"name": "one"}\n  -> sse\n  -> open\n'
         'legacy tools/call {"name": "two"}\n  -> sse\n  -> open\n'
         "continue stream\n  -> ask 7 roots/list\n  -> open\n"
@@ -130,7 +130,7 @@ def test_replies_of_two_sessions_with_the_same_id_find_their_own_calls() -> None
 
 def test_an_answer_on_another_stream_completes_the_request_that_was_over_already() -> None:
     script = SESSION + (
-        "GET /mcp\n  label stream\n  session s1\n  -> sse\n  -> open\n"
+        "GET /mcp\n  label stream\n  session session-1-of-the-example\n  -> sse\n  -> open\n"
         "legacy tools/list\n  id 9\n  -> 202\n"
         'continue stream\n  -> event {"jsonrpc": "2.0", "id": 9, "result": {"tools": []}}\n  -> open\n'
     )
@@ -289,7 +289,7 @@ def test_endpoints_past_the_limit_are_forgotten_the_unproven_first() -> None:
 
 
 def test_a_session_ends_by_delete_and_by_404_and_not_by_an_unknown_method() -> None:
-    delete = "DELETE /mcp\n  session s1\n  -> 200\n"
+    delete = "DELETE /mcp\n  session session-1-of-the-example\n  -> 200\n"
     _, [handshake, _] = follow(SESSION + delete)
     assert handshake.session is not None and handshake.session.ended_why == "DELETE"
     _, [handshake, _] = follow(SESSION + "legacy tools/list\n  -> 404\n")

@@ -126,7 +126,7 @@ def test_legacy_requests_are_shown_and_not_judged() -> None:
     assert verdicts(session + "legacy tools/list\n") == {"MCP-Protocol-Version": "match"}
     assert verdicts(session + "legacy tools/list\n  version 2025-11-25\n") == {"MCP-Protocol-Version": "mismatch"}
     assert verdicts(session + "legacy tools/list\n  header Mcp-Method: tools/list\n")["Mcp-Method"] == "not-required"
-    get = "GET /mcp\n  header Mcp-Session-Id: s1\n  header MCP-Protocol-Version: "
+    get = "GET /mcp\n  header Mcp-Session-Id: session-1-of-the-example\n  header MCP-Protocol-Version: "
     assert verdicts(session + get + "2025-06-18\n") == {"MCP-Protocol-Version": "match"}
     assert verdicts(session + get + "2025-11-25\n") == {"MCP-Protocol-Version": "mismatch"}
     assert verdicts(get + "2025-06-18\n") == {"MCP-Protocol-Version": "unchecked"}, "its initialize was not recorded"

@@ -1,0 +1,1203 @@
+"""LEG: legacy sessions and transports, 2024-11-05 to 2025-11-25 (basic/transports, basic/lifecycle)."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.usage import Note
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import mask, one_line
+
+TRANSPORTS = "2025-11-25 basic/transports"
+LIFECYCLE = "2025-11-25 basic/lifecycle"
+SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+WITH_HEADER = ("2025-06-18", "2025-11-25")
+SHORTEST_SESSION_ID = 16
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_SESSION_HEADER = "response.header:Mcp-Session-Id"
+_SENT_HEADER = "request.header:Mcp-Session-Id"
+
+
+def _notes(fact: Exchange | Message, *what: str) -> list[Note]:
+    exchange = fact if isinstance(fact, Exchange) else fact.exchange
+    found = exchange.facts.get("legacy")
+    return [n for n in found if n.what in what] if found else []
+
+
+def _related(note: Note) -> tuple[str, ...]:
+    return (note.flow,) if note.flow else ()
+
+
+@rule(
+    "LEG001",
+    "session-id-missing",
+    "Request without the assigned session id",
+    on="post",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+)
+def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
+    """A client that was given an Mcp-Session-Id sends it with every request that follows.
+
+    Why: the server cannot find the session, and answers 400.
+
+    Fix: keep the header of the initialize response and send it on each POST, GET and DELETE.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -header Mcp-Session-Id
+          -> 400
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": []}
+    """
+    for note in _notes(exchange, "session-missing"):
+        yield Finding(
+            "Mcp-Session-Id is missing, the server gave one",
+            [evidence(_SENT_HEADER, None, note.expected)],
+            None if note.sure else "warning",
+            related=_related(note),
+        )
+
+
+@rule(
+    "LEG002",
+    "session-id-charset",
+    "Session id not visible ASCII",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    methods=("initialize",),
+)
+def session_id_charset(exchange: Exchange) -> Iterator[Finding]:
+    """A session id is made of visible ASCII characters (0x21 to 0x7E).
+
+    Why: other characters do not survive every proxy and header reader.
+
+    Fix: a UUID, a hash or a JWT.
+
+    Wrong::
+
+        legacy initialize
+          -> header Mcp-Session-Id: my session
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          -> header Mcp-Session-Id: 1868a90c-6a0e-4bd8-9cf6-7d8b1f0f8c55
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    value = exchange.response_fields.first("mcp-session-id") if exchange.response_fields is not None else None
+    if value is not None and not _VISIBLE.fullmatch(value):
+        at = next((i for i, c in enumerate(value) if not "!" <= c <= "~"), 0)
+        what = f"U+{ord(value[at]):04X} at index {at}" if value else "empty"
+        yield Finding(f"the session id has characters that are not visible ASCII ({what})", [evidence(_SESSION_HEADER, value)])
+
+
+@rule(
+    "LEG003",
+    "session-id-weak",
+    "Session id predictable",
+    on="exchange",
+    level="should",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    methods=("initialize",),
+    once="endpoint",
+)
+def session_id_weak(exchange: Exchange) -> Iterator[Finding]:
+    """A session id is unique and cannot be guessed.
+
+    Why: whoever guesses it speaks in the session of another.
+
+    Fix: a UUID of version 4, or 128 random bits.
+
+    Wrong::
+
+        legacy initialize
+          -> header Mcp-Session-Id: session-1
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          -> header Mcp-Session-Id: 1868a90c-6a0e-4bd8-9cf6-7d8b1f0f8c55
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    value = exchange.response_fields.first("mcp-session-id") if exchange.response_fields is not None else None
+    if value and len(value) < SHORTEST_SESSION_ID and exchange.claim.kind == "legacy":
+        text = f"the session id has {len(value)} characters: it can be guessed"
+        yield Finding(text, [evidence(_SESSION_HEADER, value, f"{SHORTEST_SESSION_ID} random characters or more")])
+
+
+@rule(
+    "LEG004",
+    "session-id-not-at-initialize",
+    "Session id appears elsewhere",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    streamable=True,
+)
+def session_id_not_at_initialize(exchange: Exchange) -> Iterator[Finding]:
+    """A session id is given with the initialize response and stays the same.
+
+    Why: clients read it there only; a new one in the middle splits the session.
+
+    Fix: send the header with the initialize response.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> header Mcp-Session-Id: another
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> header Mcp-Session-Id: session-1-of-the-example
+          -> result {"tools": []}
+    """
+    fields, status = exchange.response_fields, exchange.status or 0
+    if exchange.method == "initialize" or fields is None or not 200 <= status < 300 or exchange.claim.kind != "legacy":
+        return
+    value, sent = fields.first("mcp-session-id"), exchange.request_fields.first("mcp-session-id")
+    if value is None or value == sent:
+        return
+    if sent is None:
+        yield Finding("a session id is given outside initialize", [evidence(_SESSION_HEADER, value)], "info")
+    else:
+        yield Finding("the session id changed in the middle of the session", [evidence(_SESSION_HEADER, value, sent)])
+
+
+@rule(
+    "LEG005",
+    "session-404-not-followed",
+    "404 with session id must lead to a new initialize",
+    on=("post", "exchange"),
+    level="must",
+    party="client",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+)
+def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
+    """A client whose session id was answered 404 begins anew: initialize, without the dead id.
+
+    Why: the session is gone; every further request with the id is lost.
+
+    Fix: on 404 to a request with Mcp-Session-Id drop the id and initialize.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> 404
+        legacy tools/list
+          -> 404
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> 404
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    for note in _notes(exchange, "dead-session-used"):
+        if exchange.over:
+            count = int(note.value)
+            text = f"the session was answered 404 and is used again ({count} times by now)"
+            yield Finding(
+                text, [evidence(_SENT_HEADER, _session_id(exchange), "a new initialize")], None if count >= 3 else "warning"
+            )
+    for note in _notes(exchange, "dead-initialize"):
+        if not exchange.over:
+            text = "initialize is sent with the id of a session that is gone"
+            yield Finding(text, [evidence(_SENT_HEADER, note.value, "no Mcp-Session-Id")])
+
+
+def _session_id(exchange: Exchange) -> str | None:
+    return exchange.request_fields.first("mcp-session-id")
+
+
+@rule(
+    "LEG006",
+    "terminated-session-served",
+    "Ended session still answers",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+)
+def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
+    """After a session was ended the server answers its id with 404.
+
+    Why: the client would go on in a session that has lost its state.
+
+    Fix: drop the id on DELETE; answer 404 to ids that are not known.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        DELETE
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> 200
+        legacy tools/list
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        DELETE
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> 200
+        legacy tools/list
+          -> 404
+    """
+    for note in _notes(exchange, "dead-session-served", "dead-session-400"):
+        served = note.what == "dead-session-served"
+        yield Finding(
+            f"the session was ended, and its id is answered with HTTP {note.value}",
+            [Evidence("response.status", str(note.value), "404")],
+            None if served else "warning",
+            related=_related(note),
+        )
+
+
+@rule(
+    "LEG008",
+    "version-header-missing-legacy",
+    "MCP-Protocol-Version missing after initialize",
+    on="post",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#protocol-version-header",
+    versions=WITH_HEADER,
+    streamable=True,
+    once="client",
+)
+def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
+    """From 2025-06-18 on every request after initialize carries the negotiated version in MCP-Protocol-Version.
+
+    Why: without it the server assumes 2025-03-26 and reads the request by another revision.
+
+    Fix: send `MCP-Protocol-Version: <negotiated>` on each POST, GET and DELETE. Said once for a client.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -header MCP-Protocol-Version
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-03-26", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -header MCP-Protocol-Version
+          -> result {"tools": []}
+    """
+    for note in _notes(exchange, "version-missing"):
+        yield Finding(
+            f"MCP-Protocol-Version is missing, {note.expected} was negotiated",
+            [evidence("request.header:MCP-Protocol-Version", None, note.expected)],
+            related=_related(note),
+        )
+
+
+@rule(
+    "LEG009",
+    "version-header-not-negotiated",
+    "Header differs from negotiated version",
+    on="post",
+    level="should",
+    party="client",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#protocol-version-header",
+    versions=WITH_HEADER,
+    streamable=True,
+)
+def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
+    """MCP-Protocol-Version is the version that initialize settled on.
+
+    Why: servers answer 400, or read the request by another revision.
+
+    Fix: send what the initialize result says, not the newest version that you know.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          version 2025-11-25
+          -> 400
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": []}
+    """
+    for note in _notes(exchange, "version-differs"):
+        yield Finding(
+            f"MCP-Protocol-Version says {one_line(note.value, 40)}, {one_line(note.expected, 40)} was negotiated",
+            [evidence("request.header:MCP-Protocol-Version", note.value, note.expected)],
+            related=_related(note),
+        )
+
+
+@rule(
+    "LEG010",
+    "resumption",
+    "Last-Event-ID usage",
+    on="post",
+    level="must",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#resumability-and-redelivery",
+    sep="1699",
+    versions=SESSIONS,
+    streamable=True,
+)
+def resumption(exchange: Exchange) -> Iterator[Finding]:
+    """A stream is resumed by a GET whose Last-Event-ID is an event id of the session.
+
+    Why: with any other id the server has nothing to send again.
+
+    Fix: send the id of the last event that you read, as it came.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          header Last-Event-ID: invented
+          -> 400
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> sse-raw id: e1\\ndata:\\n\\n
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          header Last-Event-ID: e1
+          -> sse
+          -> closed client
+    """
+    for note in _notes(exchange, "unknown-event-id"):
+        yield Finding(
+            f"Last-Event-ID {one_line(note.value, 60)} was not seen in this session",
+            [evidence("request.header:Last-Event-ID", note.value, "an event id of the session")],
+            None if note.sure else "info",
+        )
+    if exchange.http_method == "POST" and exchange.request_fields.has("last-event-id"):
+        text = "Last-Event-ID on a POST: streams are resumed by GET"
+        yield Finding(text, [evidence("request.header:Last-Event-ID", exchange.request_fields.first("last-event-id"), "a GET")])
+
+
+@rule(
+    "LEG011",
+    "sse-polling",
+    "Server-side disconnect before response",
+    on="exchange",
+    level="should",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#sending-messages-to-the-server",
+    sep="1699",
+    versions=SESSIONS,
+    streamable=True,
+)
+def sse_polling(exchange: Exchange) -> Iterator[Finding]:
+    """A server may close a stream before the response only where the client can come back: 2025-11-25, after an event id.
+
+    Why: otherwise the response is lost.
+
+    Fix: send an event with an id (and a retry time) first, or keep the stream open until the response.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> notify notifications/tools/list_changed
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> sse-raw id: e1\\nretry: 500\\ndata:\\n\\n
+    """
+    stream, request, session = exchange.stream, exchange.request, exchange.session
+    if stream is None or request is None or request.answer is not None or exchange.http_method != "POST":
+        return
+    if exchange.ended_by not in ("complete", "server") or exchange.dropped or stream.decode_problem:
+        return
+    if any(entry.what == "event stream" for entry in exchange.unchecked) or (session is not None and not session.live):
+        return
+    resumable = exchange.revision == "2025-11-25" and exchange.facts.get("has-event-id")
+    if not resumable:
+        text = "the server closed the stream without the response, and the client cannot come back"
+        yield Finding(text, [Evidence("response.body:", f"{stream.count} events", "the response, or an event id")])
+    elif "retry-ms" not in exchange.facts:
+        text = "the server closed the stream before the response and named no retry time"
+        yield Finding(text, [Evidence("response.body:", "no retry field", "retry before closing")], "info")
+
+
+@rule(
+    "LEG012",
+    "retry-ignored",
+    "Client reconnects before retry time",
+    on="post",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#sending-messages-to-the-server",
+    sep="1699",
+    versions=("2025-11-25",),
+    streamable=True,
+)
+def retry_ignored(exchange: Exchange) -> Iterator[Finding]:
+    """A client waits for the retry time of the stream before it comes back (10 % to spare).
+
+    Why: the server asked for the pause to work in.
+
+    Fix: honour the `retry` field, as EventSource does.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> sse-raw id: e1\\nretry: 9000\\ndata:\\n\\n
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          header Last-Event-ID: e1
+          -> sse
+          -> closed client
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> sse-raw id: e1\\nretry: 500\\ndata:\\n\\n
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          header Last-Event-ID: e1
+          -> sse
+          -> closed client
+    """
+    for note in _notes(exchange, "retry-ignored"):
+        yield Finding(
+            f"the client came back after {note.value}, the server asked for {note.expected}",
+            [Evidence("request.time", str(note.value), f"at least {note.expected}")],
+            related=_related(note),
+        )
+
+
+@rule(
+    "LEG013",
+    "response-on-get-stream",
+    "Response on the standalone GET stream",
+    on=("answer", "message"),
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec=f"{TRANSPORTS}#listening-for-messages-from-the-server",
+    versions=SESSIONS,
+    streamable=True,
+)
+def response_on_get_stream(message: Message) -> Iterator[Finding]:
+    """The standalone GET stream carries no responses, unless it resumes the stream of a request.
+
+    Why: the client reads the response on the stream of its request.
+
+    Fix: answer on the POST; use Last-Event-ID to resume.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> sse
+          -> event {"jsonrpc": "2.0", "id": 9, "result": {}}
+          -> closed client
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> sse
+          -> notify notifications/tools/list_changed
+          -> closed client
+    """
+    exchange = message.exchange
+    if exchange.http_method != "GET" or exchange.stream is None or message.rpc.kind not in ("result", "error"):
+        return
+    if exchange.request_fields.has("last-event-id") or exchange.stream.http_sse:
+        return
+    if any(f.rule == "LEG013" and f.evidence[0].where == message.place() for f in exchange.findings):
+        return  # an answer is heard as `answer` and as `message`
+    text = f"a JSON-RPC {message.kind} came on the GET stream"
+    yield Finding(text, [evidence(message.place(), message.kind, "notifications and requests only")])
+
+
+@rule(
+    "LEG014",
+    "get-not-sse-or-405",
+    "GET neither SSE nor 405",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#listening-for-messages-from-the-server",
+    versions=SESSIONS,
+    streamable=True,
+    once="endpoint",
+)
+def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
+    """A GET for the event stream is answered by one, or by 405.
+
+    Why: clients take anything else for a broken server and try again and again.
+
+    Fix: answer 405 where you offer no stream.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> 200 text/html <p>hello</p>
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> 405
+    """
+    status, session = exchange.status, exchange.session
+    if exchange.http_method != "GET" or status is None or session is None or exchange.stream is not None:
+        return
+    accept = (exchange.request_fields.first("accept") or "").lower()
+    if "text/event-stream" not in accept or not session.initialize_flow:
+        return
+    if 200 <= status < 300 or status == 501 or (status == 404 and session.ended_why != "404"):
+        yield Finding(
+            f"the GET was answered with HTTP {status} and no event stream", [Evidence("response.status", str(status), "405")]
+        )
+    elif status == 409:
+        text = "a second GET stream was refused with 409: one stream a session"
+        yield Finding(text, [Evidence("response.status", "409")], "info")
+
+
+@rule(
+    "LEG015",
+    "broadcast-duplicate",
+    "Same message on two streams",
+    on="push",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#multiple-connections",
+    versions=SESSIONS,
+    streamable=True,
+)
+def broadcast_duplicate(message: Message) -> Iterator[Finding]:
+    """A server sends each message on one stream of a session, not on all.
+
+    Why: the client handles it twice.
+
+    Fix: choose one open stream.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          label one
+          -> sse
+          -> open
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> sse
+          -> notify notifications/tools/list_changed
+          -> open
+        continue one
+          -> notify notifications/tools/list_changed
+          -> open
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "s", "version": "1"}}
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> sse
+          -> notify notifications/tools/list_changed
+          -> notify notifications/tools/list_changed
+          -> open
+    """
+    note = message.found
+    if isinstance(note, Note) and note.what == "broadcast":
+        text = f"{message.method} was sent on another open stream of the session at the same moment"
+        yield Finding(text, [evidence(message.place("method"), message.method, "one stream")], related=_related(note))
+
+
+@rule(
+    "LEG016",
+    "orphan-server-request",
+    "Server request on the standalone GET stream",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="legacy",
+    severity="info",
+    spec=f"{TRANSPORTS}#listening-for-messages-from-the-server",
+    sep="2260",
+    versions=SESSIONS,
+    streamable=True,
+)
+def orphan_server_request(exchange: Exchange) -> Iterator[Finding]:
+    """The negotiated revision allows requests of the server that belong to no request of the client; 2026-07-28 has no such thing.
+
+    Why: such a feature cannot be carried over to the modern era.
+
+    Fix: ask in the course of a call, on its own stream (modern: by input_required).
+
+    Wrong::
+
+        legacy initialize
+          params {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", "version": "1"}}
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        GET
+          header Accept: text/event-stream
+          header Mcp-Session-Id: session-1-of-the-example
+          header MCP-Protocol-Version: 2025-11-25
+          -> sse
+          -> ask 1 roots/list
+          -> closed client
+
+    Right::
+
+        legacy initialize
+          params {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", "version": "1"}}
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        legacy tools/call {"name": "a"}
+          -> sse
+          -> ask 1 roots/list
+          -> result {"content": []}
+    """
+    for note in _notes(exchange, "orphan-request"):
+        text = f"{note.value} on the GET stream belongs to no request of the client (allowed here, gone in 2026-07-28)"
+        yield Finding(text, [Evidence("response.body:", str(note.value))])
+
+
+@rule(
+    "LEG017",
+    "initialize-order",
+    "Traffic before initialization finished",
+    on=("post", "push"),
+    level="should",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec=f"{LIFECYCLE}#initialization",
+)
+def initialize_order(fact: Exchange | Message) -> Iterator[Finding]:
+    """After the initialize result the client sends notifications/initialized; before that the server sends no requests but ping.
+
+    Why: servers may refuse or ignore what comes before.
+
+    Fix: send notifications/initialized at once.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          after 5
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        legacy tools/list
+          after 5
+          -> result {"tools": []}
+    """
+    if isinstance(fact, Exchange):
+        for note in _notes(fact, "not-initialized"):
+            text = f"a request {note.value} after the initialize result, and no notifications/initialized yet"
+            yield Finding(
+                text, [Evidence("request.body:", fact.method or "", "notifications/initialized first")], related=_related(note)
+            )
+    elif fact.rpc.kind == "request":
+        for note in _notes(fact, "early-server-request"):
+            if note.value == fact.method:
+                text = f"the server sent {one_line(fact.method or '', 60)} before notifications/initialized"
+                yield Finding(text, [evidence(fact.place("method"), fact.method, "ping only")], related=_related(note))
+                return
+
+
+@rule(
+    "LEG018",
+    "initialize-in-batch",
+    "initialize inside a batch",
+    on="request",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec="2025-03-26 basic/lifecycle#initialization",
+    methods=("initialize",),
+    always=True,
+)
+def initialize_in_batch(message: Message) -> Iterator[Finding]:
+    """initialize is sent alone, never in a batch.
+
+    Why: nothing else may be sent before it was answered.
+
+    Fix: send it as a message of its own.
+
+    Wrong::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          body [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}}]
+          -> 400
+
+    Right::
+
+        legacy initialize
+          version 2025-03-26
+          -> result {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    if message.rpc.index is not None:
+        yield Finding(
+            "initialize is sent inside a batch", [evidence(message.place("method"), "initialize", "a message of its own")]
+        )
+
+
+@rule(
+    "LEG019",
+    "batch-mixed",
+    "Batch mixes requests and responses",
+    on="post",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec="2025-03-26 basic/transports#sending-messages-to-the-server",
+    always=True,
+)
+def batch_mixed(exchange: Exchange) -> Iterator[Finding]:
+    """A batch holds requests and notifications, or responses; never both.
+
+    Why: the server answers the first kind, and accepts the second with 202.
+
+    Fix: send two batches.
+
+    Wrong::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          header MCP-Protocol-Version: 2025-03-26
+          body [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "result": {}}]
+          -> 400
+
+    Right::
+
+        POST
+          header Content-Type: application/json
+          header Accept: application/json, text/event-stream
+          header MCP-Protocol-Version: 2025-03-26
+          body [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"}]
+          -> 200 application/json [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+    """
+    reading = exchange.reading
+    if exchange.kind != "mcp" or reading is None or reading.kind != "batch":
+        return
+    kinds = {m.kind for m in reading.messages}
+    if kinds & {"request", "notification"} and kinds & {"result", "error"}:
+        text = "the batch mixes requests with responses"
+        yield Finding(text, [Evidence("request.body:", ", ".join(sorted(kinds)), "one of the two")])
+
+
+@rule(
+    "LEG020",
+    "version-echo",
+    "Server must echo a supported version",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{LIFECYCLE}#version-negotiation",
+    methods=("initialize",),
+)
+def version_echo(exchange: Exchange) -> Iterator[Finding]:
+    """A server that supports the version that the client asks for answers with that version.
+
+    Why: the client may not know the other one, and gives up.
+
+    Fix: answer with the requested version where you support it, otherwise with your newest.
+
+    Wrong::
+
+        legacy initialize
+          version 2025-06-18
+          client a
+          -> result {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy initialize
+          version 2025-06-18
+          client b
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          version 2025-03-26
+          client a
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy initialize
+          version 2025-11-25
+          client b
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    for note in _notes(exchange, "version-not-echoed"):
+        yield Finding(
+            f"asked for {one_line(note.expected, 40)}, which this server has negotiated before, and got {one_line(note.value, 40)}",
+            [evidence("response.body:/result/protocolVersion", note.value, note.expected)],
+        )
+
+
+@rule(
+    "LEG021",
+    "capability-not-negotiated",
+    "Feature used without negotiation",
+    on=("post", "push"),
+    level="must",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec=f"{LIFECYCLE}#operation",
+)
+def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
+    """Each side uses only what the other declared in the handshake.
+
+    Why: the other side answers -32601, or breaks.
+
+    Fix: look at the capabilities of the initialize exchange. Elicitation is ELI009's.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": []}
+    """
+    if isinstance(fact, Exchange):
+        for note in _notes(fact, "server-capability"):
+            text = f"{note.value}, but the server did not declare {note.expected}"
+            yield Finding(
+                text,
+                [evidence("request.body:/method", note.value, f"capabilities.{note.expected}")],
+                "info" if note.expected == "completions" else None,
+                related=_related(note),
+            )
+        return
+    note = fact.found
+    if isinstance(note, Note) and note.what == "client-capability" and note.expected != "elicitation":
+        text = f"{note.value}, but the client did not declare {note.expected}"
+        yield Finding(text, [evidence(fact.place("method"), note.value, f"capabilities.{note.expected}")], related=_related(note))
+
+
+@rule(
+    "LEG023",
+    "http-sse-endpoint",
+    "HTTP+SSE mechanics",
+    on="event",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec="2024-11-05 basic/transports#http-with-sse",
+    sep="2596",
+)
+def http_sse_endpoint(item: StreamItem) -> Iterator[Finding]:
+    """On the HTTP+SSE transport the stream begins with one `endpoint` event; messages come in `message` events after it.
+
+    Why: the client does not know where to POST, or posts to a stranger.
+
+    Fix: send `event: endpoint` first, once, with a path on the same origin.
+
+    Wrong::
+
+        GET /sse
+          header Accept: text/event-stream
+          -> sse
+          -> sse-raw event: endpoint\\ndata: /messages?session_id=1\\n\\n
+          -> sse-raw event: endpoint\\ndata: /messages?session_id=2\\n\\n
+          -> closed client
+
+    Right::
+
+        GET /sse
+          header Accept: text/event-stream
+          -> sse
+          -> sse-raw event: endpoint\\ndata: /messages?session_id=1\\n\\n
+          -> closed client
+    """
+    exchange, event = item.exchange, item.event
+    if exchange.stream is None or not exchange.stream.http_sse:
+        return
+    if event.event == "endpoint":
+        if event.index > 0:
+            yield Finding("a second endpoint event", [evidence(f"{item.where}:", event.data, "one endpoint event")], "warning")
+        target = urlsplit(event.data)
+        if target.netloc and exchange.authority and target.netloc.lower() != exchange.authority.lower():
+            own = urlsplit(exchange.url)
+            if target.netloc.lower() != own.netloc.lower():
+                text = f"the endpoint event names another origin, {one_line(target.netloc, 60)}"
+                yield Finding(text, [evidence(f"{item.where}:", event.data, "the same origin")], "warning")
+    elif event.event != "message" and any(m.rpc.kind != "invalid" for m in item.messages):
+        text = f"a message came in an event of the type {one_line(event.event, 40)!r}"
+        yield Finding(text, [evidence(f"{item.where}:event", event.event, "message")], "warning")
+
+
+@rule(
+    "LEG024",
+    "http-sse-deprecated",
+    "HTTP+SSE in use",
+    on="exchange",
+    level="should",
+    party="server",
+    era="legacy",
+    severity="info",
+    spec="2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05",
+    sep="2596",
+    once="endpoint",
+)
+def http_sse_deprecated(exchange: Exchange) -> Iterator[Finding]:
+    """The HTTP+SSE transport of 2024-11-05 is deprecated.
+
+    Why: new clients drop it.
+
+    Fix: serve Streamable HTTP beside it.
+
+    Wrong::
+
+        GET /sse
+          header Accept: text/event-stream
+          -> sse
+          -> sse-raw event: endpoint\\ndata: /messages?session_id=1\\n\\n
+          -> closed client
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    if exchange.stream is not None and exchange.stream.http_sse:
+        yield Finding("the deprecated HTTP+SSE transport is in use", [Evidence("response.event[0]:", "endpoint")])
+
+
+@rule(
+    "LEG025",
+    "ping-result-empty",
+    "ping result not empty",
+    on=("answer", "reply"),
+    level="must",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec="2025-11-25 basic/utilities/ping",
+    methods=("ping",),
+)
+def ping_result_empty(message: Message) -> Iterator[Finding]:
+    """A ping is answered by an empty result.
+
+    Why: typed receivers refuse members that they do not know.
+
+    Fix: answer `{}`.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy ping
+          -> result {"pong": true}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy ping
+          -> result {}
+    """
+    extra = [m for m in message.result if m != "_meta"]
+    if message.rpc.kind == "result" and extra:
+        text = f"the ping result has {one_line(', '.join(extra[:5]), 80)}"
+        yield Finding(text, [evidence(message.place("result"), dumps(message.result), "{}")])
+
+
+@rule(
+    "LEG026",
+    "url-elicitation-complete",
+    "elicitation/complete correlation",
+    on="push",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec="2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation",
+    sep="1036",
+    versions=("2025-11-25",),
+    methods=("notifications/elicitation/complete",),
+)
+def url_elicitation_complete(message: Message) -> Iterator[Finding]:
+    """notifications/elicitation/complete names an elicitationId that the server gave in this session.
+
+    Why: the client cannot tell which dialog to close.
+
+    Fix: send the id of the URL elicitation.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "pay"}
+          -> sse
+          -> notify notifications/elicitation/complete {}
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          params {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"url": {}}}, "clientInfo": {"name": "c", "version": "1"}}
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        legacy tools/call {"name": "pay"}
+          -> sse
+          -> ask 1 elicitation/create {"mode": "url", "elicitationId": "e1", "url": "https://example.com/pay", "message": "pay"}
+          -> notify notifications/elicitation/complete {"elicitationId": "e1"}
+          -> result {"content": []}
+    """
+    given = message.params.get("elicitationId")
+    if not isinstance(given, str):
+        text = "notifications/elicitation/complete has no elicitationId"
+        yield Finding(text, [evidence(message.place("params", "elicitationId"), given, "a string")])
+        return
+    note = message.found
+    if isinstance(note, Note) and note.what == "unknown-elicitation":
+        text = f"the elicitationId {one_line(given, 60)} was not given in this session"
+        place = message.place("params", "elicitationId")
+        yield Finding(text, [evidence(place, mask(given), "an id given before")], "warning" if note.sure else "info")
