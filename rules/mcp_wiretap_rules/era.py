@@ -199,7 +199,7 @@ def _one_of(refusal: Refusal) -> str:
     severity="warning",
     spec=NEGOTIATION,
     sep="2575",
-    structural=True,
+    always=True,
 )
 def retry_version_not_offered(message: Message) -> Iterator[Finding]:
     """After -32022 the client picks a version from data.supported, or tells its user that there is none in common.
@@ -469,7 +469,7 @@ def era_mixed_in_session(message: Message) -> Iterator[Finding]:
         legacy initialize
           -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
         modern tools/list
-          session s1
+          session session-1-of-the-example
           -> result {"tools": []}
 
     Right::

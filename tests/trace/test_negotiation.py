@@ -100,6 +100,25 @@ def test_a_client_that_goes_on_to_http_sse_is_followed_there() -> None:
     assert [c.status for c in inspector.conversations] == ["complete"]
 
 
+def test_calls_that_fail_one_after_the_other_are_no_negotiation() -> None:
+    failed = "  -> status 200\n  -> error -32602\n"
+    script = 'modern tools/call {"name": "a"}\n' + failed + 'modern tools/call {"name": "b"}\n' + failed + SESSION
+    inspector, _ = follow(script)
+    assert list(inspector.conversations) == []
+
+
+def test_a_call_that_was_cancelled_is_not_followed_by_the_next_one() -> None:
+    cancelled = 'modern tools/call {"name": "slow"}\n  -> closed client\n'
+    inspector, _ = follow(cancelled * 2 + 'modern tools/call {"name": "slow"}\n  -> result {}\n')
+    assert list(inspector.conversations) == []
+
+
+def test_a_probe_of_another_copy_of_the_program_is_not_taken_for_a_step_of_this_one() -> None:
+    inspector, [probe, *_] = follow(REFUSED * 2)
+    assert links(inspector) == []
+    assert [s[0] for s in story(probe)] == ["probe", "probe"]
+
+
 def test_two_clients_are_not_mixed_up() -> None:
     script = PROBE + "  client a\n  -> status 400\n  -> error -32600\n"
     script += SESSION.replace("\n", "\n  client b\n", 1)

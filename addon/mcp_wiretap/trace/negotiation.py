@@ -30,7 +30,7 @@ VERSIONS = 20  # that one client tried; none tries more
 
 type Key = tuple[str, str, tuple[str, str] | None]  # endpoint, Authorization, clientInfo
 type Role = Literal["probe", "opening", "retry", "fallback", "http+sse"]
-type Verdict = Literal["pending", "modern", "legacy", "http+sse", "refused", "unauthorized", "failed", "no answer"]
+type Verdict = Literal["pending", "modern", "legacy", "http+sse", "refused", "unauthorized", "failed", "no answer", "unrecorded"]
 
 
 @dataclass(slots=True)
@@ -239,10 +239,8 @@ class Negotiations(Tracker):
         asked_modern, asks_modern = _is_modern(before), _is_modern(exchange)
         after = exchange.started - refusal.at
         part.after = refusal
-        if asks_modern == asked_modern and exchange.http_method == "POST":
-            part.role = "retry"
-        elif asked_modern and exchange.http_method == "POST":
-            part.role = "fallback"
+        if exchange.http_method == "POST":
+            part.role = "retry" if asks_modern == asked_modern else "fallback"
         earlier.follow = Follow(part.role or "opening", exchange.flow, exchange.method or exchange.http_method, after)
         if asked_modern and not asks_modern:
             only = exchange.connection == before.connection or not (client.legacy_ok or client.copies)
@@ -251,11 +249,6 @@ class Negotiations(Tracker):
             if client.fallbacks and not client.fallback_failed and exchange.connection in client.connections:
                 since = exchange.started - client.fallback_at
                 part.repeat = Repeat(client.fallbacks + 1, since, client.fallback_flow)
-        if part.role == "retry" and refusal.method not in (exchange.method, "server/discover"):
-            return None  # the next request, not the same one again
-        opens = refusal.method in ("server/discover", "initialize")
-        if part.role == "opening" or part.role == "probe" or (refusal.status in (401, 403) and not opens):
-            return None  # an ordinary call that was repeated with a token is no negotiation
         return self._link(refusal.flow, refusal.at, exchange)
 
     def _link(self, flow: str, since: float, exchange: Exchange) -> Iterable[Exchange] | None:
@@ -369,8 +362,12 @@ class Negotiations(Tracker):
             part.refusal.at = max(part.refusal.at, ended)
         elif exchange.stream is not None and exchange.stream.http_sse:
             pass  # the initialize that it carries decides
-        elif exchange.status is None or exchange.status >= 300 or _is_modern(exchange):
-            # A legacy request that was accepted may be answered on another stream.
+        elif exchange.outcome == "none" or (exchange.outcome == "accepted" and not _is_modern(exchange)):
+            # The answer was not recorded, or may come on another stream.
+            if exchange.outcome == "none":
+                self._end_step(part.client, exchange, "unrecorded", "the answer was not recorded")
+                part.client.last = part.client.part = None
+        else:
             self._refuse(part.client, exchange, part, _refusal(exchange, None, ended))
 
     def finished(self) -> Iterable[Exchange] | None:
@@ -461,9 +458,26 @@ def _follows(client: Client, before: Exchange, refusal: Refusal, exchange: Excha
     if exchange.started < refusal.at:
         return False
     same = exchange.connection == before.connection
-    if refusal.status in (401, 403):  # a person may take minutes to log in
-        return exchange.auth != before.auth and (same or not client.copies)
+    if exchange.http_method == "POST" and _is_modern(exchange) == _is_modern(before):
+        return _is_retry(before, refusal, exchange) and (same or not client.copies)
+    if _is_modern(exchange) or refusal.status in (401, 403):
+        return False
+    if refusal.method != "server/discover" and _is_modern(before):
+        # Not every error says what the server is: that of a call with HTTP 200 does not, nor does a call that was cancelled.
+        failed = same if refusal.status is None else refusal.status >= 400
+        if not failed:
+            return False
     return same or (not client.copies and exchange.started - refusal.at <= PATIENCE)
+
+
+def _is_retry(before: Exchange, refusal: Refusal, exchange: Exchange) -> bool:
+    """The same request again: with a token after a wall, or corrected after an error that says how."""
+    if exchange.method != before.method or exchange.name != before.name:
+        return False
+    if refusal.status in (401, 403):
+        # A person may take minutes to log in. An ordinary call that is repeated with a token is no negotiation.
+        return exchange.auth != before.auth and refusal.method in ("server/discover", "initialize")
+    return refusal.recognised and exchange.started - refusal.at <= PATIENCE
 
 
 def _only_legacy_left(refusal: Refusal, tried: set[str]) -> bool:
