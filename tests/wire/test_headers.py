@@ -50,6 +50,11 @@ def test_fields_keep_their_order_their_case_and_their_bytes() -> None:
     assert fields.all_bytes("b") == [b"\xff\x00", b"2"]
 
 
+def test_a_name_is_spelled_as_its_first_line_spells_it() -> None:
+    fields = Fields([(b"MCP-Param-X", b"1"), (b"mcp-param-x", b"2")])
+    assert fields.as_sent("mcp-Param-x") == "MCP-Param-X"
+
+
 def test_names_can_be_listed_by_their_beginning() -> None:
     fields = Fields([(b"Mcp-Param-Region", b"eu"), (b"MCP-PARAM-X", b"1"), (b"Mcp-Name", b"n")])
     assert fields.names_starting("Mcp-Param-") == ["mcp-param-region", "mcp-param-x"]

@@ -34,11 +34,7 @@ def present(fields: Fields) -> Iterator[tuple[str, list[str]]]:
         if values:
             yield name, values
     for lower in fields.names_starting("mcp-param-"):
-        yield as_sent(fields, lower), fields.all(lower)
-
-
-def as_sent(fields: Fields, lower: str) -> str:
-    return next(name for name, _ in fields if name.lower() == lower)
+        yield fields.as_sent(lower), fields.all(lower)
 
 
 def plain(name: str, values: list[str], body: str | None, verdict: str, detail: str, problems: Iterable[str] = ()) -> HeaderCheck:

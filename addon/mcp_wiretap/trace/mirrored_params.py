@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_wiretap.trace.annotations import Mirror, is_unsafe
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.header_check import as_sent, made, matching, octets, plain, syntax
+from mcp_wiretap.trace.header_check import made, matching, octets, plain, syntax
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tools import ToolDefinition, ToolView
 from mcp_wiretap.wire import headers as wire
@@ -40,7 +40,7 @@ def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[Hea
     sent = fields.names_starting("mcp-param-")
     if request.method != "tools/call":
         for lower in sent:
-            shown = as_sent(fields, lower)
+            shown = fields.as_sent(lower)
             found = plain(shown, fields.all(lower), None, "not-required", "no tools/call", ("elsewhere",))
             yield syntax(found, lower, fields)
         return
@@ -50,7 +50,7 @@ def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[Hea
         if view is not None:
             exchange.unchecked.append(Unchecked("Mcp-Param headers", why))
         for lower in sent:
-            found = plain(as_sent(fields, lower), fields.all(lower), None, "unchecked", why)
+            found = plain(fields.as_sent(lower), fields.all(lower), None, "unchecked", why)
             found.doubt = why
             yield syntax(found, lower, fields)
         return
@@ -97,7 +97,7 @@ def _against(definition: ToolDefinition, request: Message, fields: Fields, doubt
     for lower in fields.names_starting("mcp-param-"):
         if lower not in declared:
             detail = "the tool declares no such header"
-            shown = as_sent(fields, lower)
+            shown = fields.as_sent(lower)
             found = plain(shown, fields.all(lower), None, "undeclared", detail, ("undeclared",))
             found.doubt = doubt
             yield syntax(found, lower, fields)

@@ -353,10 +353,10 @@ class Rounds(Tracker):
 
     @staticmethod
     def _keys(round_: Round, item: Item) -> None:
-        asked, answered = set(item.keys), round_.answered
+        asked, answered = set(item.keys), set(round_.answered)
         round_.asked, round_.requests = item.keys, item.requests
         round_.missing = tuple(k for k in item.keys if k not in answered)
-        strange = [k for k in answered if k not in asked]
+        strange = [k for k in round_.answered if k not in asked]
         if strange:
             round_.unknown = tuple(k for k in strange if k not in item.earlier_keys)
             round_.repeated = tuple(k for k in strange if k in item.earlier_keys)

@@ -33,11 +33,12 @@ _MOST_NAMES, _LONGEST_NAME = 1_000, 64
 class Fields:
     """Header fields in order, as bytes; looked up by name without regard to case. Values are read as Latin-1."""
 
-    __slots__ = ("_index", "raw")
+    __slots__ = ("_index", "_spelled", "raw")
 
     def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
         self.raw: tuple[tuple[bytes, bytes], ...] = tuple(raw)
         self._index: dict[str, list[bytes]] | None = None
+        self._spelled: dict[str, str] | None = None
 
     def _by_name(self) -> dict[str, list[bytes]]:
         index = self._index
@@ -69,6 +70,14 @@ class Fields:
         """The lower-case names that begin so."""
         prefix = prefix.lower()
         return [name for name in self._by_name() if name.startswith(prefix)]
+
+    def as_sent(self, name: str) -> str:
+        """The name as its first field line spells it. KeyError where there is none."""
+        if self._spelled is None:
+            self._spelled = {}
+            for spelled, _ in self.raw:
+                self._spelled.setdefault(_names.get(spelled) or _lower(spelled), spelled.decode("latin-1"))
+        return self._spelled[name.lower()]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for name, value in self.raw:
