@@ -207,8 +207,11 @@ def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
           -> status 400
           -> error -32602
     """
-    request, answer, status = exchange.request, exchange.answer, exchange.status
-    if request is None or status is None or status in ELSEWHERE or status >= 500 or not exchange.claim.modern:
+    request, status = exchange.request, exchange.status
+    if request is None or not exchange.claim.modern or status is None or status in ELSEWHERE or status >= 500:
+        return
+    meta, answer = request.meta, exchange.answer
+    if isinstance(meta.get(rev.PROTOCOL_VERSION), str) and meta.get(rev.CLIENT_CAPABILITIES) is not None:
         return
     lacking = [f for f in faults.envelope_faults(exchange) if f.what.startswith("the envelope has no")]
     if not lacking:
@@ -219,7 +222,7 @@ def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
             yield Finding(f"{lacking[0].what}, and the server served the request", shown)
         return
     code = answer.error_code if answer is not None else None
-    if not isinstance(request.meta.get(rev.PROTOCOL_VERSION), str):
+    if not isinstance(meta.get(rev.PROTOCOL_VERSION), str):
         if status == 400 and code in (rev.INVALID_PARAMS, rev.HEADER_MISMATCH):
             return
         dual = exchange.endpoint.initialize_accepted  # it may have taken the request for a legacy one

@@ -49,6 +49,8 @@ _PARAMS = frozenset({rev.INVALID_PARAMS})
 
 def header_faults(exchange: Exchange) -> list[Fault]:
     """Mirrored headers for which the server must refuse the request with -32020."""
+    if not any(check.problems for check in exchange.header_checks):
+        return []
     faults = [_header_fault(check) for check in mirror.fatal(exchange)]
     for check in exchange.header_checks:
         if _has_bad_bytes(exchange, check):
