@@ -13,6 +13,7 @@ from typing import Protocol
 from mcp_wiretap.trace import era, mirror, outcome
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.broken import Broken
+from mcp_wiretap.trace.calls import CallCounts
 from mcp_wiretap.trace.clients import Clients
 from mcp_wiretap.trace.conversations import Conversations
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
@@ -20,7 +21,9 @@ from mcp_wiretap.trace.expectation import Expectations
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.trace.listed import Listed
 from mcp_wiretap.trace.listens import Listens
+from mcp_wiretap.trace.logs import Logs
 from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
 from mcp_wiretap.trace.mrtr import Rounds
 from mcp_wiretap.trace.negotiation import Negotiations
@@ -32,6 +35,7 @@ from mcp_wiretap.trace.tasks import Tasks
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.trace.usage import Usage
+from mcp_wiretap.trace.who import Clientele
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.coding import Decoder, decode_body
@@ -58,6 +62,10 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Broken,
     Tasks,
     Usage,
+    Clientele,
+    Listed,
+    CallCounts,
+    Logs,
 )
 
 
@@ -129,6 +137,7 @@ class Inspector:
         self.held = Held(self.limits.held, self.limits.held_bytes, lambda _: self.count_dropped("held exchanges"))
         self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
         self._changed: dict[str, Exchange] = {}
+        self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
         self.trackers = [tracker(self) for tracker in TRACKERS]
         self._on_requested = [t.requested for t in self.trackers if type(t).requested is not Tracker.requested]
         self._on_said = [t.said for t in self.trackers if type(t).said is not Tracker.said]
@@ -177,6 +186,8 @@ class Inspector:
     def touched(self, exchange: Exchange) -> None:
         """What is shown of this exchange has changed."""
         self._changed[exchange.flow] = exchange
+        if self.watched is not None:
+            self.watched[exchange.flow] = exchange
 
     def rejudge(self, exchange: Exchange) -> None:
         """Judge an earlier exchange anew, by what is known now."""
@@ -304,10 +315,15 @@ class Inspector:
             return
         if session is not None and exchange.claim.kind in ("legacy", "legacy-transport", "unknown-body"):
             session.confirmed = True
+        what = ""
         if exchange.http_method == "GET" and exchange.stream is not None:
+            what = "GET opened an event stream"
+        elif exchange.claim.kind == "legacy" and exchange.status == 202 and exchange.request is not None:
+            what = "a request was accepted with 202, as HTTP+SSE does"
+        if what:
             era.settle(exchange)
             if not endpoint.legacy:
-                endpoint.legacy = ServerEvidence(exchange.flow, "GET opened an event stream")
+                endpoint.legacy = ServerEvidence(exchange.flow, what)
                 self._decided(endpoint, exchange)
 
     def _stream_data(self, event: StreamData) -> None:

@@ -1,0 +1,163 @@
+"""What an endpoint lists and how long that holds: cache hints of each kind of list, resources, templates, prompts; and what
+`ui://` resources ask of a host. The newest of each, bounded, in `endpoint.facts["listed"]` and `endpoint.facts["ui"]`.
+
+Tools themselves are `trace.tools`' business. Spec: 2026-07-28 server/utilities/caching; the extension io.modelcontextprotocol/ui.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.secret import one_line
+
+ITEMS = 500  # of one kind of list
+UI = 200  # ui:// resources of one endpoint
+CHANGES = 50  # changes between lists that are remembered
+_LISTS = {
+    "tools/list": ("tools", "name"),
+    "resources/list": ("resources", "uri"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+    "prompts/list": ("prompts", "name"),
+}
+_SHOWN = ("name", "title", "description", "mimeType", "size", "uri", "uriTemplate")
+
+
+@dataclass(slots=True)
+class Change:
+    """The difference between two lists of one client, one after the other."""
+
+    at: float
+    flow: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Listing:
+    """What stands in the newest lists of a kind."""
+
+    kind: str
+    count: int = 0  # lists seen
+    at: float = 0.0
+    flow: str = ""
+    ttl_ms: Any = None
+    scope: Any = None
+    pages: bool = False  # the newest one was not the last page
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    names: dict[str, frozenset[str]] = field(default_factory=dict)  # Authorization -> names of its newest complete list
+    walk: set[str] = field(default_factory=set)  # names of the pages so far
+
+
+@dataclass(slots=True)
+class UiResource:
+    """A `ui://` resource as it was read: what it wants of the host. Never rendered."""
+
+    uri: str
+    flow: str
+    at: float
+    mime: str
+    size: int
+    asks: dict[str, Any]  # _meta.ui: csp, permissions, domain, prefersBorder
+
+
+class Listed(Tracker):
+    name = "listed"
+
+    def said(self, message: Message) -> None:
+        request = message.request
+        if request is None or message.party != "server" or message.rpc.kind != "result":
+            return
+        known = _LISTS.get(request.method or "")
+        if known is not None:
+            self._list(message, request, *known)
+        elif request.method == "resources/read":
+            self._read(message)
+
+    def _list(self, message: Message, request: Message, kind: str, key: str) -> None:
+        items = message.result.get(kind)
+        if not isinstance(items, list):
+            return
+        table: dict[str, Listing] = request.exchange.endpoint.facts.setdefault("listed", {})
+        listing = table.setdefault(kind, Listing(kind))
+        listing.count += 1
+        listing.at, listing.flow = message.at, message.exchange.flow
+        result = message.result
+        listing.ttl_ms, listing.scope = result.get("ttlMs"), result.get("cacheScope")
+        listing.pages = isinstance(result.get("nextCursor"), str)
+        if request.params.get("cursor") is None:
+            listing.walk = set()
+            if kind != "tools":
+                listing.items = {}
+        for item in items[: ITEMS * 10]:
+            name = item.get(key) if isinstance(item, dict) else None
+            if not isinstance(name, str):
+                continue
+            name = one_line(name, 500)
+            if len(listing.walk) < ITEMS * 10:
+                listing.walk.add(name)
+            if kind != "tools" and len(listing.items) < ITEMS:
+                listing.items[name] = _short(item)
+        if not listing.pages:
+            self._compare(listing, request.exchange.auth)
+
+    def _compare(self, listing: Listing, auth: str) -> None:
+        names = frozenset(listing.walk)
+        before = listing.names.get(auth)
+        if before is not None and before != names:
+            change = Change(
+                listing.at, listing.flow, tuple(sorted(names - before)[:50]), tuple(sorted(before - names)[:50])
+            )
+            listing.changes.append(change)
+            del listing.changes[:-CHANGES]
+        if before is not None or len(listing.names) < 50:
+            listing.names[auth] = names
+
+    @staticmethod
+    def _read(message: Message) -> None:
+        contents = message.result.get("contents")
+        for content in contents[:20] if isinstance(contents, list) else ():
+            uri = content.get("uri") if isinstance(content, dict) else None
+            if not isinstance(uri, str) or not uri.startswith("ui://"):
+                continue
+            table: dict[str, UiResource] = message.exchange.endpoint.facts.setdefault("ui", {})
+            if uri not in table and len(table) >= UI:
+                return
+            meta = content.get("_meta")
+            asks = meta.get("ui") if isinstance(meta, dict) else None
+            text = content.get("text") or content.get("blob") or ""
+            table[uri] = UiResource(
+                one_line(uri, 300), message.exchange.flow, message.at, one_line(str(content.get("mimeType", "")), 100),
+                len(text) if isinstance(text, str) else 0, _bounded(asks) if isinstance(asks, dict) else {},
+            )  # fmt: skip
+
+
+def _short(item: dict[str, Any]) -> dict[str, Any]:
+    """The members that are shown, cut."""
+    found: dict[str, Any] = {}
+    for name in _SHOWN:
+        value = item.get(name)
+        if isinstance(value, str):
+            found[name] = one_line(value, 500)
+        elif isinstance(value, int | float):
+            found[name] = value
+    arguments = item.get("arguments")
+    if isinstance(arguments, list):
+        found["arguments"] = [
+            (one_line(str(a.get("name")), 100), a.get("required") is True) for a in arguments[:50] if isinstance(a, dict)
+        ]
+    annotations = item.get("_meta")
+    ui = annotations.get("ui") if isinstance(annotations, dict) else None
+    if isinstance(ui, dict):
+        found["ui"] = _bounded(ui)
+    return found
+
+
+def _bounded(value: Any, depth: int = 0) -> Any:
+    """A copy of a small JSON value; what is large is cut."""
+    if isinstance(value, dict):
+        return {one_line(str(k), 100): _bounded(v, depth + 1) for k, v in list(value.items())[:30]} if depth < 4 else "…"
+    if isinstance(value, list):
+        return [_bounded(v, depth + 1) for v in value[:30]] if depth < 4 else "…"
+    return one_line(value, 300) if isinstance(value, str) else value
