@@ -70,6 +70,9 @@ class Usage(Tracker):
             self._after_end(exchange, session)
         if exchange.http_method == "GET":
             self._resumes(exchange, session)
+            gets: list[Exchange] = session.facts.setdefault("gets", [])
+            gets.append(exchange)
+            del gets[:-20]
         if request is not None and request.method not in ("initialize", "ping"):
             self._handshake(exchange, session)
 
@@ -123,7 +126,7 @@ class Usage(Tracker):
         ids: OrderedDict[str, _EventId] = session.facts.get("event-ids", OrderedDict())
         known = ids.get(last)
         if known is None:
-            sure = bool(session.initialize_flow) and len(ids) < MOST_IDS and not session.facts.get("events-lost")
+            sure = _all_heard(session) and len(ids) < MOST_IDS
             _note(exchange, Note("unknown-event-id", last, None, "", sure))
             return
         broken = known.exchange
@@ -221,7 +224,7 @@ class Usage(Tracker):
             wanted = message.params.get("elicitationId")
             known = session.facts.get("elicitations", ())
             if isinstance(wanted, str) and wanted not in known:
-                message.found = Note("unknown-elicitation", wanted, None, "", bool(session.initialize_flow))
+                message.found = Note("unknown-elicitation", wanted, None, "", _all_heard(session))
         if session.id and method in _BROADCAST and session.transport == "streamable":
             recent: OrderedDict[str, tuple[Any, Exchange, float]] = session.facts.setdefault("broadcast", OrderedDict())
             before = recent.get(method)
@@ -273,6 +276,15 @@ class Usage(Tracker):
                 _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow))
         elif exchange.status == 400:
             _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+
+def _all_heard(session: Session) -> bool:
+    """Whether all that the server said in the session was seen. A GET stream from which nothing came may turn out to be one
+    whose body was not recorded."""
+    if not session.initialize_flow or session.facts.get("events-lost"):
+        return False
+    gets: list[Exchange] = session.facts.get("gets", [])
+    return all(get.over or (get.stream is not None and get.stream.count) for get in gets)
 
 
 def _note(exchange: Exchange, note: Note) -> None:
