@@ -65,6 +65,7 @@ class Task:
     last_poll: float | None = None
     polls: int = 0
     fast: int = 0  # polls sooner than the server asked for
+    result_given: tuple[str, float] | None = None  # legacy: flow and time of a tasks/result answered with a result
 
     @property
     def status(self) -> str:
@@ -92,6 +93,7 @@ class TaskView:
     went_back: bool = False
     expired: bool = False  # createdAt + ttlMs was over when the request was sent
     early: bool = False  # the server no longer knows it before that
+    result_flow: str = ""  # legacy: the tasks/result that had given the result before this request was sent
 
 
 class Tasks(Tracker):
@@ -125,6 +127,15 @@ class Tasks(Tracker):
             task = self.find(message.exchange, message.params.get("taskId"))
             if task is not None:
                 self._step(task, message.params, message, None)
+        elif kind == "notification" and method == "notifications/progress" and message.party == "server":
+            self._progress(message)
+
+    def _progress(self, message: Message) -> None:
+        related = message.meta.get("io.modelcontextprotocol/related-task")
+        task = self.find(message.exchange, related.get("taskId")) if isinstance(related, dict) else None
+        end = task.terminal if task is not None else None
+        if end is not None and end.ended is not None and end.ended <= message.at:
+            message.exchange.facts.setdefault("progress-of-ended-task", {})[message.where] = end
 
     # Requests
 
@@ -142,6 +153,8 @@ class Tasks(Tracker):
         if task.terminal is not None and task.terminal.ended is not None and task.terminal.ended <= exchange.started:
             view.terminal_before = task.terminal
         view.expired = _expired(task, exchange.started)
+        if task.result_given is not None and task.result_given[1] <= exchange.started:
+            view.result_flow = task.result_given[0]
         if method == "tasks/get":
             self._polled(view, task, exchange)
         elif method == "tasks/update":
@@ -222,6 +235,8 @@ class Tasks(Tracker):
                 for key in list(responses)[:100]:
                     if key in task.asked:
                         task.answered.setdefault(key, message.at)
+        elif request.method == "tasks/result":
+            task.result_given = task.result_given or (exchange.flow, message.at)
         elif request.method == "tasks/cancel":
             task.cancel_acknowledged = True
             if isinstance(message.result.get("status"), str):

@@ -1,0 +1,515 @@
+"""TSL: the core tasks of 2025-11-25 (basic/utilities/tasks, SEP-1686)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.tasks import TERMINAL, TaskView
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import one_line
+
+SPEC = "2025-11-25 basic/utilities/tasks"
+VERSIONS = ("2025-11-25",)
+RELATED = "io.modelcontextprotocol/related-task"
+STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def _declared(capabilities: Any, *path: str) -> bool:
+    for step in path:
+        if not isinstance(capabilities, dict) or step not in capabilities:
+            return False
+        capabilities = capabilities[step]
+    return True
+
+
+def _view(message: Message) -> TaskView | None:
+    exchange = message.request.exchange if message.request is not None else message.exchange
+    return exchange.facts.get("task")
+
+
+@rule(
+    "TSL001",
+    "legacy-task-not-negotiated",
+    "Task augmentation without capability",
+    on=("request", "answer"),
+    level="must",
+    party="either",
+    era="legacy",
+    severity="error",
+    spec=f"{SPEC}#capability-negotiation",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tools/call",),
+)
+def legacy_task_not_negotiated(message: Message) -> Iterator[Finding]:
+    """`params.task` is sent only to a server whose capabilities name `tasks.requests.tools.call`; another answers normally.
+
+    Why: the client would poll a task that does not exist.
+
+    Fix: look at the capabilities of the initialize result.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {"ttl": 1000}}
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {"ttl": 1000}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": 1000}}
+    """
+    request = message.request or message
+    session = request.exchange.session
+    if "task" not in request.params or session is None or session.server_capabilities is None:
+        return
+    if _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
+        return
+    if message.rpc.kind == "request":
+        text = "params.task, but the server did not declare tasks.requests.tools.call"
+        yield Finding(text, [evidence(message.place("params", "task"), message.params["task"], "no task")], None, "client")
+    elif isinstance(message.result.get("task"), dict):
+        text = "the server made a task without having declared tasks.requests.tools.call"
+        yield Finding(text, [evidence(message.place("result", "task"), "a task", "the result itself")], None, "server")
+
+
+@rule(
+    "TSL002",
+    "legacy-task-support-flag",
+    "execution.taskSupport ignored",
+    on="request",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="error",
+    spec=f"{SPEC}#tool-level-negotiation",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tools/call",),
+)
+def legacy_task_support_flag(message: Message) -> Iterator[Finding]:
+    """A tool says by `execution.taskSupport` whether it is called as a task: required, optional, or forbidden (the default).
+
+    Why: the server answers -32601.
+
+    Fix: send `params.task` to tools that require it, and not to tools that forbid it.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": [{"name": "slow", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}]}
+        legacy tools/call {"name": "slow"}
+          -> error -32601
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": [{"name": "slow", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}}]}
+        legacy tools/call {"name": "slow"}
+          -> result {"content": []}
+    """
+    exchange = message.exchange
+    view, session = exchange.tool, exchange.session
+    definition = view.definition if view is not None else None
+    if definition is None or session is None or not _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
+        return
+    execution = definition.raw.get("execution")
+    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    asked = "task" in message.params
+    if support == "required" and not asked:
+        text = f"{one_line(definition.name, 60)} requires a task, and was called without"
+        yield Finding(text, [evidence(message.place("params", "task"), None, "a task")], related=(definition.flow,))
+    elif support in (None, "forbidden") and asked:
+        text = f"{one_line(definition.name, 60)} forbids tasks, and was called with one"
+        yield Finding(text, [evidence(message.place("params", "task"), "a task", "no task")], related=(definition.flow,))
+
+
+@rule(
+    "TSL003",
+    "legacy-create-shape",
+    "CreateTaskResult malformed",
+    on="answer",
+    level="must",
+    party="either",
+    era="legacy",
+    severity="error",
+    spec=f"{SPEC}#creating-tasks",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tools/call",),
+)
+def legacy_create_shape(message: Message) -> Iterator[Finding]:
+    """A task handle is `result.task` with taskId, status working, createdAt, lastUpdatedAt and ttl (a number or null).
+
+    Why: the client polls by these.
+
+    Fix: send the five members inside `task`; ttlMs and pollIntervalMs belong to the 2026 extension.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "completed"}}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+    """
+    request = message.request
+    session = request.exchange.session if request is not None else None
+    if request is None or "task" not in request.params or message.rpc.kind != "result" or session is None:
+        return
+    if not _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
+        return
+    task = message.result.get("task")
+    if not isinstance(task, dict):
+        view = request.exchange.tool
+        execution = view.definition.raw.get("execution") if view is not None and view.definition is not None else None
+        if isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required"):
+            text = "a task was asked for, an ordinary result came"
+            yield Finding(text, [evidence(message.place("result", "task"), None, "a task handle")], "warning")
+        return
+    for name, fits, words in (
+        ("taskId", isinstance(task.get("taskId"), str), "a string"),
+        ("status", task.get("status") == "working", "working"),
+        ("createdAt", _is_time(task.get("createdAt")), "an ISO 8601 time"),
+        ("lastUpdatedAt", _is_time(task.get("lastUpdatedAt")), "an ISO 8601 time"),
+        ("ttl", "ttl" in task and (task["ttl"] is None or _is_number(task["ttl"])), "a number or null"),
+    ):
+        if not fits:
+            what = "absent" if name not in task else one_line(dumps(task[name]), 40)
+            yield Finding(
+                f"{name} of the task is {what}", [evidence(message.place("result", "task", name), task.get(name), words)]
+            )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _ISO.fullmatch(value) is not None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@rule(
+    "TSL004",
+    "legacy-status-transition",
+    "Illegal task transition",
+    on="answer",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec=f"{SPEC}#task-status-lifecycle",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tasks/get",),
+)
+def legacy_status_transition(message: Message) -> Iterator[Finding]:
+    """A task that is completed, failed or cancelled stays so.
+
+    Why: a client that saw the end has acted on it.
+
+    Fix: freeze the task at its end.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "cancelled", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+    """
+    view = _view(message)
+    if view is None or view.changed != "status" or view.terminal_before is None or view.now is None:
+        return
+    last = view.terminal_before
+    yield Finding(
+        f"the task was {last.status} and now is {view.now.status}",
+        [evidence(message.place("result", "status"), view.now.status, last.status)],
+        related=(last.flow,),
+    )
+
+
+@rule(
+    "TSL005",
+    "legacy-related-task",
+    "related-task metadata",
+    on="answer",
+    level="must",
+    party="either",
+    era="legacy",
+    severity="warning",
+    spec=f"{SPEC}#related-task-metadata",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tasks/result",),
+)
+def legacy_related_task(message: Message) -> Iterator[Finding]:
+    """The result of tasks/result carries `_meta["io.modelcontextprotocol/related-task"]` with the taskId.
+
+    Why: the result itself has no member that names the task.
+
+    Fix: add the key to `_meta` of the result.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tasks/result {"taskId": "0123456789abcdef0"}
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tasks/result {"taskId": "0123456789abcdef0"}
+          -> result {"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
+    """
+    request = message.request
+    wanted = request.params.get("taskId") if request is not None else None
+    if message.rpc.kind != "result" or not isinstance(wanted, str):
+        return
+    related = message.meta.get(RELATED)
+    given = related.get("taskId") if isinstance(related, dict) else None
+    if given != wanted:
+        text = "the result of tasks/result does not name its task" if given is None else "the result names another task"
+        yield Finding(text, [evidence(message.place("result", "_meta", RELATED, "taskId"), given, wanted)])
+
+
+@rule(
+    "TSL006",
+    "legacy-cancel-terminal",
+    "Cancel of a finished task",
+    on="answer",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="error",
+    spec=f"{SPEC}#task-cancellation",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tasks/cancel",),
+)
+def legacy_cancel_terminal(message: Message) -> Iterator[Finding]:
+    """Cancelling a task that is over is answered by -32602; cancelling a running one shows it cancelled.
+
+    Why: the client cannot tell whether it was in time.
+
+    Fix: answer -32602 for terminal tasks; only the 2026 extension acknowledges instead.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/cancel {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working"}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/cancel {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "cancelled"}
+    """
+    view = _view(message)
+    if message.rpc.kind != "result":
+        return
+    if view is not None and view.terminal_before is not None:
+        text = f"the task was {view.terminal_before.status} already, and cancelling it succeeded"
+        yield Finding(text, [evidence(message.place("result"), "a result", "-32602")], related=(view.terminal_before.flow,))
+    elif isinstance(message.result.get("status"), str) and message.result["status"] != "cancelled":
+        status = message.result["status"]
+        text = f"the task was cancelled, and the answer shows it {one_line(status, 40)}"
+        yield Finding(text, [evidence(message.place("result", "status"), status, "cancelled")])
+
+
+@rule(
+    "TSL007",
+    "legacy-result-blocking",
+    "tasks/result before terminal",
+    on="answer",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{SPEC}#result-retrieval",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tasks/get",),
+)
+def legacy_result_blocking(message: Message) -> Iterator[Finding]:
+    """tasks/result waits until the task is over.
+
+    Why: the client takes an intermediate result for the final one.
+
+    Fix: hold the answer back until the task is completed, failed or cancelled.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/result {"taskId": "0123456789abcdef0"}
+          -> result {"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/result {"taskId": "0123456789abcdef0"}
+          -> result {"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+    """
+    view = _view(message)
+    status = message.result.get("status")
+    if view is None or view.task is None or view.result_flow == "" or not isinstance(status, str) or status in TERMINAL:
+        return
+    if status in STATUSES:
+        text = f"the task is {status}, although tasks/result had given its result"
+        yield Finding(
+            text, [evidence(message.place("result", "status"), status, "a terminal status")], related=(view.result_flow,)
+        )
+
+
+@rule(
+    "TSL008",
+    "legacy-poll-interval",
+    "Polling faster than pollInterval",
+    on="request",
+    level="should",
+    party="client",
+    era="legacy",
+    severity="info",
+    spec=f"{SPEC}#getting-tasks",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("tasks/get",),
+)
+def legacy_poll_interval(message: Message) -> Iterator[Finding]:
+    """A client polls no faster than the server asks by pollInterval.
+
+    Why: the server pays for each poll.
+
+    Fix: wait for pollInterval of the newest answer.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 9000}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 9000}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 9000}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 9000}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 500}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 500}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null, "pollInterval": 500}
+    """
+    view = _view(message)
+    if view is not None and view.poll_ms is not None and view.gap_ms is not None and view.task is not None and view.task.fast > 1:
+        yield Finding(
+            f"polled after {view.gap_ms:.0f} ms, the server asks for {view.poll_ms:.0f} ms",
+            [Evidence("request.time", f"{view.gap_ms:.0f} ms", f"at least {view.poll_ms:.0f} ms")],
+        )
+
+
+@rule(
+    "TSL009",
+    "legacy-progress-after-terminal",
+    "Progress after terminal task",
+    on="push",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec="2025-11-25 basic/utilities/progress#behavior-requirements",
+    sep="1686",
+    versions=VERSIONS,
+    methods=("notifications/progress",),
+)
+def legacy_progress_after_terminal(message: Message) -> Iterator[Finding]:
+    """The progress token of a task ends with the task.
+
+    Why: the client has dropped it.
+
+    Fix: send no progress once the task is over.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}, "_meta": {"progressToken": "t"}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tasks/get {"taskId": "0123456789abcdef0"}
+          -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
+        legacy tools/call {"name": "other"}
+          -> sse
+          -> notify notifications/progress {"progressToken": "t", "progress": 1, "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/call {"name": "slow", "task": {}, "_meta": {"progressToken": "t"}}
+          -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
+        legacy tools/call {"name": "other"}
+          -> sse
+          -> notify notifications/progress {"progressToken": "t", "progress": 1, "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
+          -> result {"content": []}
+    """
+    ended = message.exchange.facts.get("progress-of-ended-task", {}).get(message.where)
+    if ended is not None:
+        text = f"progress of a task that was {ended.status}"
+        place = message.place("params", "progressToken")
+        yield Finding(text, [evidence(place, message.params.get("progressToken"), "no progress")], related=(ended.flow,))
