@@ -162,6 +162,8 @@ ANSWERS = [
     ("initialize accepted", f"legacy initialize\n  -> result {INITIALIZED}", "legacy", "legacy"),
     ("initialize refused", "legacy initialize\n  -> status 400\n  -> error -32602", "unknown", "unknown"),
     ("initialize refused with 400 and -32022", "legacy initialize\n  -> status 400\n  -> error -32022", "modern", "unknown"),
+    ("initialize accepted with 202", "legacy initialize\n  -> 202", "legacy", "legacy"),
+    ("a posted answer accepted", "legacy-reply 1 {}\n  -> 202", "unknown", "legacy"),
     ("a legacy request served", "legacy tools/list\n  -> result {}", "legacy", "legacy"),
     (
         "resultType to a legacy request proves nothing",

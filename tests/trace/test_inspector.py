@@ -61,6 +61,12 @@ def test_a_flow_that_is_told_twice_counts_once() -> None:
     assert exchange.outcome == "complete"
 
 
+def test_discovery_of_an_authorization_server_is_no_mcp_whatever_headers_it_carries() -> None:
+    script = "GET /.well-known/oauth-protected-resource/mcp\n  header MCP-Protocol-Version: 2026-07-28\n  -> 404\n"
+    _, [discovery] = follow(script)
+    assert discovery.kind == "other"
+
+
 # Pairing across streams
 
 

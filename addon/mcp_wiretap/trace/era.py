@@ -186,6 +186,8 @@ def settle(exchange: Exchange) -> None:
         exchange.era, exchange.revision = "legacy", session.revision
     elif exchange.stream is not None and exchange.http_method == "GET":
         exchange.era = "legacy"
+    elif exchange.sent and claim.kind == "legacy-transport" and claim.revision not in rev.MODERN and exchange.status == 202:
+        exchange.era = "legacy"  # an answer that the client posted was accepted
     else:
         exchange.era = "unknown"
 
@@ -212,7 +214,8 @@ def _of_legacy(exchange: Exchange) -> rev.Era:
             version = answer.result.get("protocolVersion")
             exchange.revision = version if isinstance(version, str) else None
             return "legacy"
-        return "legacy" if endpoint.legacy else "unknown"
+        # 202 to a request is what HTTP+SSE does: the answer comes on the GET stream.
+        return "legacy" if endpoint.legacy or exchange.status == 202 else "unknown"
     if exchange.session is not None and exchange.session.confirmed:
         return "legacy"
     succeeded = exchange.status is not None and 200 <= exchange.status < 300

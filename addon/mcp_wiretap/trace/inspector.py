@@ -587,7 +587,11 @@ class Inspector:
         if exchange.http_method == "OPTIONS" and fields.has("access-control-request-method"):
             wanted = (fields.first("access-control-request-headers") or "").lower()
             return "preflight" if endpoint.proven or "mcp-" in wanted else "other"
-        if endpoint.proven or fields.names_starting("mcp-"):
+        if endpoint.proven:
+            return "mcp"
+        if "/.well-known/" in exchange.url:
+            return "other"  # discovery, to which clients send their version header as well
+        if fields.names_starting("mcp-"):
             return "mcp"
         if exchange.http_method != "OPTIONS" and any(m.rpc.kind != "invalid" for m in exchange.sent):
             return "mcp"
