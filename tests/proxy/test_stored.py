@@ -12,7 +12,7 @@ from mcp_wiretap.wire.sse import SseParser
 from tests.proxy import flows
 
 PIECES = st.sampled_from(
-    [b"\n", b"\r", b"\r\n", b"data: x", b"data", b"data:", b"dat", b"database: y", b": c", b"id: 1", b"event: e", b"\xef\xbb\xbf", b"z"]
+    b"\n|\r|\r\n|data: x|data|data:|dat|database: y|: c|id: 1|event: e|\xef\xbb\xbf|z".split(b"|")
 )
 
 
@@ -97,7 +97,7 @@ def test_a_compressed_stream_that_was_cut_short_says_so():
         ("Client disconnected.", True, "unknown", "unknown"),
         ("stream reset by client (CANCEL)", True, None, "client"),
         ("stream reset by client (INTERNAL_ERROR)", True, None, "unknown"),
-        ("HTTP/1 protocol error: peer closed connection without sending complete message body (incomplete chunked read)", True, None, "server"),
+        ("HTTP/1 protocol error: peer closed connection without sending complete message body (x)", True, None, "server"),
         ("peer closed connection", True, None, "unknown"),
         ("peer closed connection", True, "server", "server"),
         ("peer closed connection", True, "nonsense", "unknown"),
@@ -125,7 +125,7 @@ def test_an_address_that_was_rewritten_is_put_right():
     assert (seen.scheme, seen.host, seen.port) == ("https", "real.example", 443)
 
 
-@given(st.lists(st.binary(min_size=1, max_size=60) | st.just(b"data: {}\n\n"), max_size=12), st.sampled_from(["response", "error"]))
+@given(st.lists(st.binary(min_size=1, max_size=60) | st.just(b"data: {}\n\n"), max_size=12), st.sampled_from(["end", "error"]))
 @settings(max_examples=80, deadline=None)
 def test_the_trace_of_a_live_stream_and_of_its_recording_are_the_same(chunks, ending):
     with flows.proxy() as addon:
@@ -139,7 +139,7 @@ def test_the_trace_of_a_live_stream_and_of_its_recording_are_the_same(chunks, en
             clock += 0.01
             addon._capture.clock = lambda at=clock: at
             flow.response.stream(chunk)
-        if ending == "response":
+        if ending == "end":
             flow.response.timestamp_end = 1002.0
             addon.response(flow)
         else:

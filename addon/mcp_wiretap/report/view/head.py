@@ -75,8 +75,8 @@ def outcome(subject: Subject) -> list[Row]:
     """What became of the exchange."""
     record, whole = subject.record, subject.whole
     words = comment.outcome(record)
-    if record.outcome == "error" and record.error_code is not None:
-        words = f"error {words}"
+    if record.outcome == "error":
+        words = f"error {words}" if record.error_code is not None else "error"
     return [(0, f"outcome: {scalar(words)}", _meaning(subject, whole))]
 
 

@@ -16,8 +16,9 @@ WIDTH = 100
 TEXT = 400  # characters of one text; the body below shows all of it
 _COMMENT_COLUMN = 58  # where comments stand at most: beyond, there is no room for them
 _NAME = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_.$/-]*")
-_FLOW_PLAIN = re.compile(r"[A-Za-z_$/(][A-Za-z0-9_.$/() -]*(?<! )")
+_FLOW_PLAIN = re.compile(r"(?:[^\W\d]|[$/(])[\w.$/() -]*(?<! )")
 _OTHER_TYPE = re.compile(r"[-+]?(?:\d|\.\d)|(?:true|false|null|yes|no|on|off|y|n|~)\Z|\.(?:inf|nan)\Z", re.I)
+_TRAPS = re.compile(r"=|<<|[-+.0-9_:]*_[-+.0-9_:]*")  # YAML readers take these for numbers, or for a word of theirs
 _SPECIAL = "-?:,[]{}#&*!|>'\"%@`"
 
 type Row = tuple[int, str, str]  # indentation, what stands there, comment
@@ -38,7 +39,7 @@ def quoted(text: str, limit: int = TEXT) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not text or text != text.strip() or text.startswith(("---", "...")):
+    if not text or text != text.strip() or _TRAPS.fullmatch(text) or text.startswith(("---", "...")):
         return False
     if text[0] in _SPECIAL and not (text[0] in "-?:" and len(text) > 1 and text[1] != " "):
         return False
