@@ -226,7 +226,7 @@ def _read_resource(world: World) -> Any:
 
 def _list_prompts(world: World) -> Any:
     async def list_prompts(ctx: Context, params: types.PaginatedRequestParams) -> types.ListPromptsResult:
-        prompts = [item.definition for item in world.prompts.values()]
+        prompts = [item.definition for item in world.prompts.values() if era_of(ctx) in item.eras]
         page, following = page_of(ctx, prompts, world.config.max_page_size.prompts, params.cursor)
         return types.ListPromptsResult(prompts=page, next_cursor=following)
 
@@ -236,7 +236,7 @@ def _list_prompts(world: World) -> Any:
 def _get_prompt(world: World) -> Any:
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> HandlerResult:
         item = world.prompts.get(params.name)
-        if item is None:
+        if item is None or era_of(ctx) not in item.eras:
             raise refuse(ctx, types.INVALID_PARAMS, f"There is no prompt named {params.name}", status=200)
         given = params.arguments or {}
         missing = [a.name for a in item.definition.arguments or [] if a.required and a.name not in given]

@@ -89,6 +89,7 @@ class PromptItem:
     definition: types.Prompt
     get: Callable[["Call"], Awaitable[PromptAnswer]]
     completions: dict[str, list[str]] = field(default_factory=dict)
+    eras: frozenset[Era] = BOTH
 
     @property
     def key(self) -> str:

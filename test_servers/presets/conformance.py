@@ -404,5 +404,5 @@ def prompts() -> list[PromptItem]:
         PromptItem(definition("test_prompt_with_arguments", "arg1", "arg2"), with_arguments, completions),
         PromptItem(definition("test_prompt_with_embedded_resource", "resourceUri"), embedded),
         PromptItem(definition("test_prompt_with_image"), with_image),
-        PromptItem(definition("test_input_required_result_prompt"), asking),
+        PromptItem(definition("test_input_required_result_prompt"), asking, eras=MODERN),
     ]
