@@ -118,6 +118,15 @@ def test_each_file_is_a_trace_of_its_own_unless_joined(capsys: pytest.CaptureFix
     assert len(apart["endpoints"]) == 2 and len(joined["endpoints"]) == 1
 
 
+def test_a_file_name_that_is_not_utf8(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    name = os.fsdecode(b"caf\xe9\x1b.flow")
+    record(place / name, WRONG)
+    _, report = audit_json(capsys, name)
+    assert report["inputs"][0]["path"] == report["flows"][0]["input"] == "caf\\udce9\x1b.flow"
+    for format_ in ("text", "jsonl", "sarif", "junit", "html"):
+        assert main(["audit", name, "--format", format_, "--output", "report"]) == 1
+
+
 def test_jobs_in_processes_give_the_same_report(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     record(place / "1.flow", WRONG)
     record(place / "2.flow", CLEAN + WRONG)

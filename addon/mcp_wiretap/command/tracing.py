@@ -18,6 +18,7 @@ from mcp_wiretap.rule import RuleBook, Silence
 from mcp_wiretap.trace.events import Event, ExchangeEnded
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.wire.secret import safe
 
 type Advance = Callable[[float], None]  # told the share of the work that was done since the last call
 
@@ -55,13 +56,14 @@ def audit(job: Job, advance: Advance | None = None) -> Trace:
 
 def _audit(job: Job, spool: FileSpool, advance: Advance | None) -> Trace:
     recordings = [Recording(Path(path)) for path in job.paths]
+    names = [safe(path) for path in job.paths]  # a file name need not be UTF-8; a report is
     places: dict[str, tuple[str, int | None]] = {}
-    for path, recording in zip(job.paths, recordings, strict=True):
+    for name, recording in zip(names, recordings, strict=True):
         for index, flow in enumerate(recording.flow_ids):
-            places.setdefault(flow, (path, index))
-    collector = Collector(spool, lambda flow: places.get(flow, (job.paths[0], None)))
+            places.setdefault(flow, (name, index))
+    collector = Collector(spool, lambda flow: places.get(flow, (names[0], None)))
     inspector, book = follow(recordings, job.settings, collector.retire, collector.fault, advance)
-    inputs = [Input(path, recording.flows, recording.damage) for path, recording in zip(job.paths, recordings, strict=True)]
+    inputs = [Input(name, recording.flows, recording.damage) for name, recording in zip(names, recordings, strict=True)]
     return collector.close(inspector, book, inputs)
 
 

@@ -1,26 +1,25 @@
 """`audit --format json`: one JSON object, written as a stream, one line for each flow, conversation and finding."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TextIO
 
 from mcp_wiretap.report.audit import SCHEMA, Audit
-from mcp_wiretap.report.record import text
+from mcp_wiretap.report.record import encode
 
 
 def write(audit: Audit, out: TextIO) -> None:
-    out.write("{" + f'"schema": {SCHEMA},\n"tool": {json.dumps(audit.tool)},\n')
-    _list(out, "inputs", (json.dumps(asdict(i) | {"path": text(i.path)}, ensure_ascii=False) for i in audit.inputs))
+    out.write("{" + f'"schema": {SCHEMA},\n"tool": {encode(audit.tool)},\n')
+    _list(out, "inputs", (encode(asdict(i)) for i in audit.inputs))
     _list(out, "flows", audit.lines("flow"))
     _list(out, "conversations", audit.lines("conversation"))
     _list(out, "endpoints", audit.lines("endpoint"))
     _list(out, "findings", audit.lines("finding"))
     _list(out, "unchecked", audit.lines("unchecked"))
     _list(out, "faults", audit.lines("fault"))
-    _list(out, "silenced", (json.dumps(asdict(s), ensure_ascii=False) for s in audit.silenced))
-    out.write(f'"dropped": {json.dumps(audit.tally.dropped, ensure_ascii=False)},\n')
-    out.write(f'"summary": {json.dumps(audit.summary)}' + "}\n")
+    _list(out, "silenced", (encode(asdict(s)) for s in audit.silenced))
+    out.write(f'"dropped": {encode(audit.tally.dropped)},\n')
+    out.write(f'"summary": {encode(audit.summary)}' + "}\n")
 
 
 def _list(out: TextIO, name: str, lines: Iterable[str]) -> None:

@@ -3,11 +3,11 @@
 For tools that read line by line: the fields are those of `--format json`.
 """
 
-import json
 from dataclasses import asdict
 from typing import TextIO
 
 from mcp_wiretap.report.audit import SCHEMA, Audit
+from mcp_wiretap.report.record import encode
 from mcp_wiretap.report.spool import SECTIONS
 
 
@@ -26,4 +26,4 @@ def write(audit: Audit, out: TextIO) -> None:
 
 
 def _line(out: TextIO, thing: dict[str, object]) -> None:
-    out.write(json.dumps(thing, ensure_ascii=False) + "\n")
+    out.write(encode(thing) + "\n")

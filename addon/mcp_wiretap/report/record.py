@@ -17,7 +17,14 @@ from mcp_wiretap.wire.secret import safe
 LONGEST = 2_000  # characters of one text from the wire: names and URIs fit, a 64 KB header does not
 TOOLS = 500  # names of tools listed for one endpoint
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), check_circular=False).encode
+_json = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), check_circular=False).encode
+_LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows them; readers of lines split there
+
+
+def encode(value: Any) -> str:
+    """One line of JSON, whatever a reader takes for the end of a line."""
+    written = _json(value)
+    return written if written.isascii() else written.translate(_LINE_BREAKS)
 
 
 def text(value: str) -> str:
@@ -42,7 +49,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
     """One object of `flows`."""
     mcp = exchange.kind == "mcp"
     conversation = exchange.conversation
-    head = _encode({
+    head = encode({
         "id": text(exchange.flow),
         "input": input_,
         "index": index,
@@ -58,7 +65,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "name": optional(exchange.name),
     })  # fmt: skip
     batch = exchange.batch_items
-    tail = _encode({
+    tail = encode({
         "outcome": exchange.outcome,
         "error_code": exchange.error_code,
         "conversation": text(conversation.id) if conversation is not None else None,
@@ -85,21 +92,21 @@ def _header(check: HeaderCheck) -> dict[str, str | None]:
 
 
 def _batch_item(item: BatchItem) -> str:
-    head = _encode({"kind": item.kind, "method": optional(item.method), "outcome": item.outcome, "error_code": item.error_code})
+    head = encode({"kind": item.kind, "method": optional(item.method), "outcome": item.outcome, "error_code": item.error_code})
     return f'{head[:-1]}, "jsonrpc_id": {_id(item.id)}}}'
 
 
 def _id(value: Any) -> str:
     """A JSON-RPC id with the JSON type that it had; what is too long for most readers of JSON becomes a cut string."""
     if isinstance(value, str):
-        return _encode(text(value))
+        return encode(text(value))
     written = jsonrpc.dumps(value)
-    return written if len(written) <= LONGEST else _encode(text(written))
+    return written if len(written) <= LONGEST else encode(text(written))
 
 
 def finding_line(finding: Finding, input_: str) -> str:
     """One object of `findings`."""
-    return _encode({
+    return encode({
         "rule": finding.rule,
         "severity": finding.severity,
         "party": finding.party,
@@ -116,7 +123,7 @@ def finding_line(finding: Finding, input_: str) -> str:
 
 def conversation_line(conversation: Conversation, input_: str) -> str:
     """One object of `conversations`."""
-    return _encode({
+    return encode({
         "id": text(conversation.id),
         "input": input_,
         "endpoint": text(conversation.endpoint.url),
@@ -145,7 +152,7 @@ def server_of(endpoint: Endpoint) -> dict[str, str | None] | None:
 def endpoint_line(endpoint: Endpoint, input_: str) -> str:
     """One object of `endpoints`."""
     tools: Iterable[str] = list(endpoint.tools)[:TOOLS]
-    return _encode({
+    return encode({
         "url": text(endpoint.url),
         "input": input_,
         "era": endpoint.era,
@@ -157,9 +164,9 @@ def endpoint_line(endpoint: Endpoint, input_: str) -> str:
 
 def unchecked_line(flow: str, unchecked: Unchecked) -> str:
     """One object of `unchecked`."""
-    return _encode({"flow": text(flow), "what": text(unchecked.what), "why": text(unchecked.why)})
+    return encode({"flow": text(flow), "what": text(unchecked.what), "why": text(unchecked.why)})
 
 
 def fault_line(flow: str | None, where: str, error: str) -> str:
     """One object of `faults`: where in our own code something went wrong."""
-    return _encode({"flow": optional(flow), "where": text(where), "error": text(error)})
+    return encode({"flow": optional(flow), "where": text(where), "error": text(error)})
