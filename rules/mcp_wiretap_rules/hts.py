@@ -56,7 +56,7 @@ def _text(message: Message) -> str:
 def _wrong_status(message: Message, code: int, wanted: int) -> Iterator[Finding]:
     """A code that has its own HTTP status, sent with another one."""
     exchange = _asked(message)
-    if message.error_code != code or exchange is None or exchange.status == wanted:
+    if message.error_code != code or exchange is None or exchange.status == wanted or message is not exchange.answer:
         return
     said = f"{code} {rev.error_name(code)}"
     if _in_stream(message):
