@@ -1,7 +1,8 @@
 """ERA: how client and server find out which era they share (2026-07-28 basic/versioning).
 
 Catalogue entries that say how to judge (ERA001, ERA002, ERA005, ERA010, ERA019, ERA023) shape `mcp_wiretap.trace.era` and the
-scoping of rules; ERA011 and ERA016 are told by ERA015, HTS006 and MET001, ERA012 by LEG024, ERA013 by the era of the endpoint.
+scoping of rules. ERA011 and ERA016 are told by ERA015, HTS006 and MET001, ERA012 by LEG024, ERA013 by the era of the endpoint;
+tasks/list and tasks/result, of which ERA015 speaks as well, by TSK017.
 """
 
 import re
@@ -388,21 +389,16 @@ _REMOVED = {
     "logging/setLevel": "io.modelcontextprotocol/logLevel in _meta",
     "resources/subscribe": "subscriptions/listen",
     "resources/unsubscribe": "subscriptions/listen",
-    "tasks/list": "tasks/get with the ids that you hold",
-    "tasks/result": "tasks/get",
     "notifications/initialized": "nothing: there is no handshake",
     "notifications/roots/list_changed": "nothing: roots are asked for in results",
 }
-
-
-_MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")  # a vendor may use the names again: the answer tells
 
 
 @rule(
     "ERA015",
     "removed-method-on-modern",
     "Method that the modern era does not have",
-    on=("request", "notification", "answer"),
+    on=("request", "notification"),
     methods=tuple(_REMOVED),
     level="may-note",
     party="client",
@@ -412,12 +408,12 @@ _MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")  # a vendor may use the na
     sep="2575",
 )
 def removed_method_on_modern(message: Message) -> Iterator[Finding]:
-    """initialize, ping, logging/setLevel, resources/subscribe and unsubscribe, tasks/list and tasks/result, and the notifications
-    initialized and roots/list_changed, are not part of 2026-07-28.
+    """initialize, ping, logging/setLevel, resources/subscribe and unsubscribe, and the notifications initialized and
+    roots/list_changed, are not part of 2026-07-28.
 
     Why: the server answers 404 with -32601, and what the call was for does not happen.
 
-    Fix: use what took its place: the envelope on every request, logLevel in `_meta`, subscriptions/listen, tasks/get.
+    Fix: use what took its place: the envelope on every request, logLevel in `_meta`, subscriptions/listen.
 
     Wrong::
 
@@ -431,17 +427,12 @@ def removed_method_on_modern(message: Message) -> Iterator[Finding]:
         legacy ping
           -> result {}
     """
-    sent = message if message.request is None else message.request
-    exchange, method = sent.exchange, sent.method or ""
-    if (message.request is not None) != (method in _MAY_BE_AN_EXTENSION):
+    exchange, method = message.exchange, message.method or ""
+    if message.rpc.kind == "notification" and exchange.session is not None and exchange.session.live:
         return
-    if sent.rpc.kind == "notification" and exchange.session is not None and exchange.session.live:
-        return
-    served = message.request is not None and message.rpc.kind == "result"
     yield Finding(
         f"{method} does not exist in {rev.MODERN_FROM}",
-        [evidence(sent.place("method"), method, _REMOVED[method])],
-        severity="info" if served else None,
+        [evidence(message.place("method"), method, _REMOVED[method])],
     )
 
 

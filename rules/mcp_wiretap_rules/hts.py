@@ -1364,12 +1364,16 @@ def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
         return
     if code == rev.MISSING_CAPABILITY or (code == rev.METHOD_NOT_FOUND and not served.is_known(exchange, exchange.method or "")):
         return  # may be right as well (HTS022)
+    drafts = answer is not None and code == -32001 and _DRAFT.search(_text(answer)) is not None
     yield Finding(
-        f"{found[0].what}, and the server answered {_said(status, code)}",
+        f"{found[0].what}, and the server answered {_said(status, code)}" + (", the code of a draft" if drafts else ""),
         [_header(found[0]), evidence("response.status", status, "400 with -32020")]
         + ([_code(answer)] if answer is not None else []),
         severity=_wrong_error_severity(exchange, code, found),
     )
+
+
+_DRAFT = re.compile(r"header ?mismatch", re.I)  # -32001 had that name before the codes were renumbered
 
 
 def _versions_apart(exchange: Exchange, code: int | None) -> Iterator[Finding]:
