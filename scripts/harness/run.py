@@ -62,12 +62,17 @@ def run_client(children: Children, programs: Programs, servers: Child, proxy: Pr
     pairs = zip(ERAS, proxy.upstreams, strict=True)
     addresses = [word for era, upstream in pairs for word in (f"--{era}", upstream.proxied)]
     client = children.start("client", [*programs.client, *addresses])
-    if status := client.wait(CLIENT, needs=(proxy.child, servers)):
+    try:
+        if status := client.wait(CLIENT, needs=(proxy.child, servers)):
+            time.sleep(0.5)
+            raise client.error(f"failed with status {status}")
+    except ChildError:
         # A client whose proxy has just ended fails first, but is not what is wrong.
-        time.sleep(0.5)
         proxy.child.must_run()
         servers.must_run()
-        raise client.error(f"failed with status {status}")
+        raise
+    finally:
+        client.stop()
 
 
 def record(children: Children, programs: Programs, output: Path) -> None:
@@ -87,11 +92,13 @@ def record(children: Children, programs: Programs, output: Path) -> None:
         raise proxy.child.error(f"did not stop as it should (status {status}), so the recording may lack flows")
 
     # What `-w` wrote holds the verdicts of its moment; evidence that came later is only in a reading of the whole.
-    provisional = children.folder / "provisional.flow"
-    annotate = children.start("annotate", [*programs.wiretap, "annotate", str(provisional), str(final)])
+    # Both commands run in our own folder, where no project file of the user's changes what they check.
+    annotating = [*programs.wiretap, "annotate", "provisional.flow", str(final)]
+    annotate = children.start("annotate", annotating, cwd=children.folder)
     if status := annotate.wait(READING):
         raise annotate.error(f"failed with status {status}")
-    audit = children.start("audit", [*programs.wiretap, "audit", str(final), "--format", "json", "--output", str(report)])
+    auditing = [*programs.wiretap, "audit", str(final), "--format", "json", "--output", str(report)]
+    audit = children.start("audit", auditing, cwd=children.folder)
     if (status := audit.wait(READING)) not in (0, 1):
         raise audit.error(f"failed with status {status}")
     summarize(json.loads(report.read_text(encoding="utf-8")), final, report)
@@ -126,7 +133,13 @@ def demonstrate(children: Children, programs: Programs, arguments: argparse.Name
     say()
     say("A sample client is at work, again and again. Ctrl-C stops everything.")
     while True:
-        run_client(children, programs, servers, proxy)
+        try:
+            run_client(children, programs, servers, proxy)
+        except ChildError as error:
+            # Somebody who tries out mitmweb may hold or change what the client gets; only the proxy's own end is the end.
+            proxy.child.must_run()
+            servers.must_run()
+            warn(f"run: {error}\nThe sample client will try again.")
         stand_by(PAUSE, proxy.child, servers)
 
 
