@@ -204,7 +204,7 @@ class _Report:
             return
         self._heading("Conversations: " + counted(self.tally.statuses))
         columns = self._columns(
-            [("outcome", 15, 0), ("operation", 20, 2), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0), ("links", 20, 2)],
+            [("outcome", 15, 0), ("operation", 24, 3), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0), ("links", 20, 1)],
             drop=("links", "client", "total"),
         )  # fmt: skip
         self._cells(columns, [name for name, _ in columns], "dim")
