@@ -16,6 +16,7 @@ from mcp_wiretap.trace.broken import Broken
 from mcp_wiretap.trace.calls import CallCounts
 from mcp_wiretap.trace.clients import Clients
 from mcp_wiretap.trace.conversations import Conversations
+from mcp_wiretap.trace.discover import Discoveries
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.expectation import Expectations
 from mcp_wiretap.trace.finding import Unchecked
@@ -23,6 +24,7 @@ from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.listed import Listed
 from mcp_wiretap.trace.listens import Listens
+from mcp_wiretap.trace.lists import Lists
 from mcp_wiretap.trace.logs import Logs
 from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
 from mcp_wiretap.trace.mrtr import Rounds
@@ -56,6 +58,8 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Clients,
     Requests,
     Rounds,
+    Discoveries,
+    Lists,
     Authorization,
     ProgressTokens,
     Listens,
