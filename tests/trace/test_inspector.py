@@ -1,5 +1,7 @@
 """The one door: what is MCP, what answers what across streams, what is judged anew, what is let go."""
 
+import json
+
 import pytest
 
 from mcp_wiretap.example import read_script
@@ -186,6 +188,28 @@ class Judging:
     def again(self, exchange: Exchange) -> bool:
         self.anew.append(exchange.flow)
         return False
+
+
+def test_a_request_that_can_get_no_answer_any_more_is_not_waited_for() -> None:
+    script = SESSION + "legacy tools/list\n  -> 503\nlegacy tools/list\n  -> closed server\nlegacy tools/list\n  -> 202\n"
+    _, [handshake, *_] = follow(script)
+    assert handshake.session is not None
+    assert [m.exchange.status for m in handshake.session.from_client.values()] == [202]
+
+
+def test_questions_of_servers_wait_in_a_bounded_number() -> None:
+    asks = "".join(f"  -> ask {n} roots/list\n" for n in range(1_050))
+    inspector, [handshake, call] = follow(SESSION + "legacy tools/list\n  -> sse\n" + asks + "  -> open\n")
+    assert handshake.session is not None
+    assert len(handshake.session.from_server) == 1_000
+    big = json.dumps({"text": "x" * (1 << 20)})
+    asks = "".join(f"  -> ask {n} roots/list {big}\n" for n in range(20))
+    limits = Limits(stream=64 << 20)
+    inspector, [handshake, call] = follow(SESSION + "legacy tools/list\n  -> sse\n" + asks + "  -> open\n", limits)
+    assert handshake.session is not None
+    assert len(handshake.session.from_server) == 15
+    assert inspector.sessions.dropped == 5
+    assert len(call.received) == 20
 
 
 # HTTP+SSE of 2024-11-05

@@ -20,7 +20,7 @@ class _Entry:
 
 
 class Held:
-    """`overflow` is called with each exchange that is released before its time."""
+    """`overflow` is called with each exchange that is about to be released before its time."""
 
     def __init__(self, most: int, most_bytes: int, overflow: Callable[[Exchange], None]) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -66,8 +66,8 @@ class Held:
             if oldest is None:
                 return  # the rest is still open
             self.forget(oldest.exchange)
-            oldest.exchange.release()
             self._overflow(oldest.exchange)
+            oldest.exchange.release()
 
     def forget(self, exchange: Exchange) -> None:
         """The exchange leaves the memory of the trace."""

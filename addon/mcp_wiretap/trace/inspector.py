@@ -138,7 +138,7 @@ class Inspector:
         self._streams: dict[str, _Open] = {}
         self._waiting: dict[str, list[Exchange]] = {}  # URL -> exchanges of kind other, until the URL is proven MCP
         self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges whose verdict hangs on what its server is
-        self.held = Held(self.limits.held, self.limits.held_bytes, lambda _: self.count_dropped("held exchanges"))
+        self.held = Held(self.limits.held, self.limits.held_bytes, self._no_longer_held)
         self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
         self._changed: dict[str, Exchange] = {}
         self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
@@ -285,10 +285,28 @@ class Inspector:
             if self.conversations.link(origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)):
                 self.touched(origin)
 
-    def _await(self, message: Message) -> None:
+    def _await(self, message: Message, size: int = 0) -> None:
         """A legacy request of either side: its answer may come on another stream."""
-        for forgotten in self._pairing_session(message.exchange).waiting(message, jsonrpc.id_key(message.rpc.id)):
+        session, key = self._pairing_session(message.exchange), jsonrpc.id_key(message.rpc.id)
+        for forgotten in session.waiting(message, key):
             self.held.free(forgotten.exchange, _LATE)
+        if message.party == "server":
+            self.sessions.asked(session, message, key, size)
+
+    def _not_awaited(self, exchange: Exchange) -> None:
+        """Its requests get no answer any more."""
+        if exchange.claim.modern:
+            return
+        waiting = self._pairing_session(exchange).from_client
+        for message in exchange.sent:
+            if message.rpc.kind == "request" and message.answer is None:
+                key = jsonrpc.id_key(message.rpc.id)
+                if waiting.get(key) is message:
+                    del waiting[key]
+
+    def _no_longer_held(self, exchange: Exchange) -> None:
+        self.count_dropped("held exchanges")
+        self._not_awaited(exchange)
 
     def _pairing_session(self, exchange: Exchange) -> Session:
         return exchange.session or self.sessions.stateless(exchange)
@@ -366,7 +384,7 @@ class Inspector:
                 stream.items.append(item)
             self._tell(self._on_event, item)
             for message in item.messages:
-                self._receive(message)
+                self._receive(message, sse.size)
             if exchange.kind != "other":
                 self.judge.event(item)
         stream.comments = open_.parser.comments
@@ -388,7 +406,7 @@ class Inspector:
             endpoint.legacy = ServerEvidence(exchange.flow, "its stream began with an endpoint event (HTTP+SSE)")
             self._decided(endpoint, exchange)
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, message: Message, size: int = 0) -> None:
         """Pair a message of the server, learn from it, tell the trackers, judge it."""
         exchange, rpc = message.exchange, message.rpc
         if len(exchange.received) < self.limits.events:
@@ -396,7 +414,7 @@ class Inspector:
         if rpc.kind in ("result", "error"):
             self._pair_received(message)
         elif rpc.kind == "request" and not exchange.claim.modern:
-            self._await(message)
+            self._await(message, size)
         request = message.request
         owner = request.exchange if request is not None else exchange
         if request is not None:
@@ -547,6 +565,8 @@ class Inspector:
                 self._keep_undecided(exchange)
             if _may_be_answered_elsewhere(exchange):
                 self.held.keep(exchange, _LATE)
+            else:
+                self._not_awaited(exchange)
         self.held.settle(exchange)
 
     def _keep_undecided(self, exchange: Exchange) -> None:

@@ -4,7 +4,7 @@ A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GE
 Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transports#http-with-sse.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
@@ -14,6 +14,8 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import trim_ows
 
 PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
+ASKED = 5_000  # requests of servers waiting in all sessions: a person answers them, so they may wait for long
+ASKED_BYTES = 16 << 20  # and their size on the wire
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +66,21 @@ class Sessions:
         self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
         self._stateless: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, auth
+        self._asked: deque[tuple[Session, Any, float, int]] = deque()  # session, id key, time, size; answered ones, too
+        self._asked_bytes = 0
         self.dropped = 0
+
+    def asked(self, session: Session, message: Message, key: Any, size: int) -> None:
+        """A request of a server waits: forget the oldest ones where that is too much."""
+        self._asked.append((session, key, message.at, size))
+        self._asked_bytes += size
+        while len(self._asked) > ASKED or self._asked_bytes > ASKED_BYTES:
+            oldest, its_key, at, its_size = self._asked.popleft()
+            self._asked_bytes -= its_size
+            waiting = oldest.from_server.get(its_key)
+            if waiting is not None and waiting.at == at:
+                del oldest.from_server[its_key]
+                self.dropped += 1
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         yield from self._by_id.values()
