@@ -46,7 +46,18 @@ from mcp_wiretap.trace.schema_regex import Undecided
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 
-__all__ = ["DIALECT", "MOST_DEPTH", "MOST_NODES", "Problem", "Reading", "SchemaVerdict", "check", "kind_of", "reading_of", "words_of"]
+__all__ = [
+    "DIALECT",
+    "MOST_DEPTH",
+    "MOST_NODES",
+    "Problem",
+    "Reading",
+    "SchemaVerdict",
+    "check",
+    "kind_of",
+    "reading_of",
+    "words_of",
+]
 
 MOST_VALUES = 20_000  # values inside the one that is checked; looking at each costs 0.2 microseconds
 MOST_TEXT = 1 << 20  # characters of it
