@@ -90,7 +90,7 @@ def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "ERA004",
     "modern-request-served-as-legacy",
-    "Modern request answered with a legacy result",
+    "Request with envelope answered with an era-ambiguous legacy result",
     on="answer",
     level="may-note",
     party="server",
@@ -138,7 +138,7 @@ def _premature(exchange: Exchange, role: str) -> Refusal | None:
 @rule(
     "ERA006",
     "fallback-after-modern-error",
-    "Fell back to initialize although the server is modern",
+    "Client fell back to initialize although the server identified itself as modern",
     on="request",
     methods=("initialize",),
     level="should",
@@ -192,7 +192,7 @@ def _one_of(refusal: Refusal) -> str:
 @rule(
     "ERA007",
     "retry-version-not-offered",
-    "Retry with a version the server did not offer",
+    "Retry after -32022 uses a version the server did not offer",
     on="request",
     level="should",
     party="client",
@@ -248,7 +248,7 @@ def _cut(version: str | None) -> str:
 @rule(
     "ERA008",
     "legacy-version-in-envelope",
-    "Envelope names a legacy revision",
+    "Per-request envelope names a legacy revision",
     on="exchange",
     level="may-note",
     party="client",
@@ -294,7 +294,7 @@ def legacy_version_in_envelope(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "ERA009",
     "unknown-modern-version",
-    "Version that this tool does not know",
+    "Version string is newer than, or foreign to, this tool",
     on="request",
     level="may-note",
     party="either",
@@ -336,7 +336,7 @@ def unknown_modern_version(message: Message) -> Iterator[Finding]:
 @rule(
     "ERA014",
     "initialize-rejection-names-versions",
-    "Refusal of initialize names no version",
+    "Modern-only server should name its versions when refusing initialize",
     on="answer",
     methods=("initialize",),
     level="should",
@@ -397,7 +397,7 @@ _REMOVED = {
 @rule(
     "ERA015",
     "removed-method-on-modern",
-    "Method that the modern era does not have",
+    "Method removed in 2026-07-28 sent as a modern request",
     on=("request", "notification"),
     methods=tuple(_REMOVED),
     level="may-note",
@@ -439,7 +439,7 @@ def removed_method_on_modern(message: Message) -> Iterator[Finding]:
 @rule(
     "ERA017",
     "era-mixed-in-session",
-    "Modern envelope inside a legacy session",
+    "Modern envelope inside a live legacy session",
     on="request",
     level="may-note",
     party="client",
@@ -484,7 +484,7 @@ def era_mixed_in_session(message: Message) -> Iterator[Finding]:
 @rule(
     "ERA018",
     "initialize-names-modern-version",
-    "initialize used to negotiate a modern revision",
+    "Handshake tries to negotiate a modern revision",
     on=("request", "answer"),
     methods=("initialize",),
     level="must",
@@ -542,7 +542,7 @@ def initialize_names_modern_version(message: Message) -> Iterator[Finding]:
 @rule(
     "ERA020",
     "http-sse-fallback-condition",
-    "Looked for HTTP+SSE although the server is modern",
+    "GET fallback only after 400/404/405 without a modern error body",
     on="post",
     level="should",
     party="client",
@@ -591,7 +591,7 @@ def http_sse_fallback_condition(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "ERA021",
     "repeated-probing",
-    "Probed again although the era was known",
+    "Era verdict not cached",
     on="request",
     methods=("initialize",),
     level="should",
@@ -649,7 +649,7 @@ def _ordinal(number: int) -> str:
 @rule(
     "ERA022",
     "served-version-not-advertised",
-    "Served a version that the server does not list",
+    "Server answers a version it does not list",
     on="answer",
     level="must",
     party="server",
@@ -701,7 +701,7 @@ def served_version_not_advertised(message: Message) -> Iterator[Finding]:
 @rule(
     "ERA024",
     "discover-must-exist",
-    "Modern server without server/discover",
+    "Modern server does not implement server/discover",
     on="exchange",
     methods=("server/discover",),
     level="must",
@@ -751,7 +751,7 @@ def _code_of(answer: Message) -> str:
 @rule(
     "ERA025",
     "era-expectation-broken",
-    "Era is not the expected one (mcp_era)",
+    "Era is not the one the user expects of this endpoint",
     on=("request", "notification", "answer"),
     level="may-note",
     party="either",

@@ -178,7 +178,7 @@ def unsupported_version_status(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS004",
     "missing-meta-status",
-    "Incomplete envelope not answered 400 and -32602",
+    "Missing envelope not answered 400 + -32602",
     on="exchange",
     level="must",
     party="server",
@@ -303,7 +303,7 @@ _MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")
 @rule(
     "HTS006",
     "removed-method-served",
-    "Removed method not answered 404 and -32601",
+    "Removed method not answered 404 + -32601",
     on="answer",
     methods=(*faults.REMOVED, *_MAY_BE_AN_EXTENSION),
     level="must",
@@ -355,7 +355,7 @@ def removed_method_served(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS007",
     "404-without-body",
-    "404 to a modern request without a JSON-RPC error",
+    "404 to a modern request without JSON-RPC body",
     on="exchange",
     level="must",
     party="server",
@@ -397,7 +397,7 @@ def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "HTS008",
     "get-delete-not-405",
-    "GET or DELETE on a modern-only endpoint not 405",
+    "GET/DELETE on a modern-only endpoint",
     on="exchange",
     level="should",
     party="server",
@@ -453,7 +453,7 @@ def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "HTS009",
     "origin-not-refused",
-    "Foreign Origin accepted",
+    "Invalid Origin accepted",
     on="answer",
     level="must",
     party="server",
@@ -532,7 +532,7 @@ def _is_local(host: str) -> bool:
 @rule(
     "HTS010",
     "origin-refused-status",
-    "Origin refused with another status than 403",
+    "Origin refusal not 403",
     on="answer",
     level="must",
     party="server",
@@ -860,7 +860,7 @@ def version_error_contradictory(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS015",
     "capability-error-data",
-    "-32021 without usable requiredCapabilities",
+    "-32021 data malformed",
     on="answer",
     level="must",
     party="server",
@@ -901,7 +901,7 @@ def capability_error_data(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS016",
     "version-error-data",
-    "-32022 without usable supported and requested",
+    "-32022 data malformed",
     on="answer",
     level="must",
     party="server",
@@ -963,7 +963,7 @@ _UNREADABLE = frozenset({*ELSEWHERE, 405})
 @rule(
     "HTS017",
     "error-id-missing",
-    "Error lacks the id of its request",
+    "Error lacks the id of a readable request",
     on="answer",
     level="must",
     party="server",
@@ -1028,7 +1028,7 @@ _LACKING_WORDS = re.compile(
 @rule(
     "HTS018",
     "capability-needed-not-signalled",
-    "Missing client capability not said with -32021",
+    "Server used an undeclared capability",
     on="answer",
     level="must",
     party="server",
@@ -1139,7 +1139,7 @@ def unsupported_version_served(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS020",
     "legacy-version-header-400",
-    "Unknown legacy version header not refused",
+    "Bad legacy version header not 400",
     on="exchange",
     level="must",
     party="server",
@@ -1186,7 +1186,7 @@ def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "HTS021",
     "redirect-on-post",
-    "POST to the MCP endpoint redirected",
+    "POST to MCP endpoint redirected",
     on="exchange",
     level="may-note",
     party="server",
@@ -1228,10 +1228,10 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
 @rule(
     "HTS023",
     "rate-limit",
-    "Rate limited or out of service",
+    "429/503 handling",
     on="exchange",
     level="may-note",
-    party="server",
+    party="either",
     era="both",
     severity="info",
     spec=SENDING,
@@ -1266,13 +1266,14 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"the request got HTTP {status}{asks}{unit}",
             [evidence("response.status", status), evidence("response.header:Retry-After", wait)],
+            party="server",
         )
 
 
 @rule(
     "HTS024",
     "http-error-with-result",
-    "HTTP error status with a result",
+    "Non-2xx with a result",
     on="answer",
     level="may-note",
     party="server",
@@ -1313,7 +1314,7 @@ def http_error_with_result(message: Message) -> Iterator[Finding]:
 @rule(
     "HTS025",
     "header-fault-wrong-error",
-    "Header fault refused with the wrong error",
+    "Header fault refused with the wrong code or without a JSON-RPC error",
     on="exchange",
     level="must",
     party="server",
@@ -1406,7 +1407,7 @@ _VERSION_WORDS = re.compile(
 @rule(
     "HTS026",
     "unsupported-version-wrong-error",
-    "Unsupported version refused without -32022",
+    "Unsupported version refused with something other than -32022",
     on="answer",
     level="must",
     party="server",
