@@ -47,6 +47,9 @@ type On = Literal[
     "tool",  # ToolDefinition: each tool of a tools/list answer
     "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`
 ]
+# Which messages a rule looks at, finer than `on`; it spares the others the call. Of a request: `retry` where it carries
+# inputResponses or requestState. Of a result: `input_required` and `task` by its resultType. Of an exchange: `stream` or `body`.
+type Sort = Literal["request", "retry", "notification", "result", "input_required", "task", "error", "invalid", "stream", "body"]
 type Era = Literal["modern", "legacy", "both"]
 # What a rule is as a function: findings, and what it could not judge.
 type _Check = Callable[..., Iterator[Finding | Unchecked] | None]
@@ -72,6 +75,7 @@ class Rule:
     sep: str | None = None
     versions: frozenset[str] = ALL_REVISIONS
     methods: frozenset[str] | None = None  # request methods it looks at; None: all
+    sorts: frozenset[str] | None = None  # sorts of fact it looks at; None: all. `result` and `request` mean the finer sorts, too
     once: Literal["endpoint", "client"] | None = None  # report the first case per endpoint (or client and endpoint) only
     structural: bool = False  # holds for requests of a version we do not know, too
     malformed: bool = False  # holds at full severity for requests without a usable envelope, too
@@ -102,6 +106,7 @@ def rule(
     sep: str | None = None,
     versions: Iterable[str] = ALL_REVISIONS,
     methods: Iterable[str] | None = None,
+    sorts: Iterable[Sort] | None = None,
     once: Literal["endpoint", "client"] | None = None,
     structural: bool = False,
     malformed: bool = False,
@@ -113,8 +118,8 @@ def rule(
     def mark(check: _Check) -> _Check:
         check.__rule__ = Rule(  # type: ignore[attr-defined]
             id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
-            frozenset(versions), frozenset(methods) if methods is not None else None, once, structural, malformed,
-            streamable, always,
+            frozenset(versions), frozenset(methods) if methods is not None else None,
+            frozenset(sorts) if sorts is not None else None, once, structural, malformed, streamable, always,
         )  # fmt: skip
         return check
 
@@ -203,9 +208,7 @@ class RuleBook:
         """The book of all installed rules (or of `rules`), narrowed by ids, families, names or parties."""
         select, ignore = list(select), list(ignore)
         chosen = [
-            r
-            for r in (find_rules() if rules is None else rules)
-            if (not select or matches(r, select)) and not matches(r, ignore)
+            r for r in (find_rules() if rules is None else rules) if (not select or matches(r, select)) and not matches(r, ignore)
         ]
         return cls(chosen, list(silences))
 
@@ -282,7 +285,7 @@ class RuleBook:
         before = len(exchange.findings)
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
-        for found, cap, note in self._table(on, exchange, method, sender):
+        for found, cap, note in self._table(on, exchange, method, sender, _sort(on, fact)):
             try:
                 for finding in found.check(fact) or ():
                     if isinstance(finding, Unchecked):
@@ -336,7 +339,9 @@ class RuleBook:
         self.suppressed -= exchange.suppressed
         exchange.suppressed = 0
 
-    def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party) -> tuple[tuple[Rule, _Cap, str], ...]:
+    def _table(
+        self, on: On, exchange: Exchange, method: str | None, sender: Party, sort: str
+    ) -> tuple[tuple[Rule, _Cap, str], ...]:
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
         if exchange.kind == "other":
             return ()
@@ -345,12 +350,14 @@ class RuleBook:
         transport = "http+sse" if exchange.session is not None and exchange.session.transport == "http+sse" else ""
         if not transport and exchange.stream is not None and exchange.stream.http_sse:
             transport = "http+sse"
-        key = (on, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
+        key = (on, sort, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
         table = self._tables.get(key)
         if table is None:
             chosen = []
             for found in self.rules:
                 if on not in found.on or (found.methods is not None and method not in found.methods):
+                    continue
+                if found.sorts is not None and sort not in found.sorts and _COARSE.get(sort) not in found.sorts:
                     continue
                 if transport and found.streamable:
                     continue
@@ -362,6 +369,24 @@ class RuleBook:
                 self._tables.clear()
             self._tables[key] = table
         return table
+
+
+_COARSE = {"retry": "request", "input_required": "result", "task": "result"}
+
+
+def _sort(on: On, fact: Any) -> str:
+    """The sort of a fact, as `Rule.sorts` names it; "" where the subscription says all."""
+    if on in ("answer", "message", "push", "request"):
+        rpc = fact.rpc
+        if rpc.kind == "result" and isinstance(rpc.result, dict):
+            kind = rpc.result.get("resultType")
+            return kind if kind == "input_required" or kind == "task" else "result"
+        if rpc.kind == "request" and isinstance(rpc.params, dict):
+            return "retry" if "inputResponses" in rpc.params or "requestState" in rpc.params else "request"
+        return str(rpc.kind)
+    if on == "exchange":
+        return "stream" if fact.stream is not None else "body"
+    return ""
 
 
 _BY_CLIENT = frozenset({"request", "notification", "reply", "post", "exchange", "finish"})

@@ -42,6 +42,7 @@ def _used(message: Message, capability: str, method: str) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
+    sorts=("request", "input_required"),
 )
 def roots_used(message: Message) -> Iterator[Finding]:
     """Roots are deprecated from 2026-07-28.
@@ -76,6 +77,7 @@ def roots_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
+    sorts=("request", "input_required"),
 )
 def sampling_used(message: Message) -> Iterator[Finding]:
     """Sampling is deprecated from 2026-07-28.
@@ -110,6 +112,7 @@ def sampling_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
+    sorts=("request", "notification"),
 )
 def logging_used(message: Message) -> Iterator[Finding]:
     """Logging through MCP is deprecated from 2026-07-28.
@@ -149,6 +152,7 @@ def logging_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2596",
     versions=("2025-11-25", "2026-07-28"),
+    sorts=("request", "input_required"),
 )
 def include_context(message: Message) -> Iterator[Finding]:
     """includeContext other than "none" is deprecated, and needs a client that declares sampling.context.
@@ -203,6 +207,7 @@ def _context(message: Message, params: dict[str, Any], steps: tuple[str, ...]) -
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
     once="endpoint",
+    sorts=("request",),
 )
 def removed_capability_fields(message: Message) -> Iterator[Finding]:
     """roots.listChanged and capabilities.tasks have no meaning in the modern era.

@@ -48,6 +48,7 @@ def _extensions(message: Message) -> tuple[tuple[str, ...], Any] | None:
     spec=NEGOTIATION,
     sep="2133",
     versions=("2025-11-25", "2026-07-28"),
+    sorts=("request", "result"),
 )
 def extension_key_grammar(message: Message) -> Iterator[Finding]:
     """`capabilities.extensions` maps identifiers with a prefix (`com.example/name`) to objects of settings.
@@ -207,6 +208,7 @@ def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 basic/index#_meta",
     sep="2133",
+    sorts=("request", "result"),
 )
 def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
     """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions.

@@ -82,6 +82,7 @@ def _wrong_status(message: Message, code: int, wanted: int) -> Iterator[Finding]
     spec=VALIDATION,
     sep="2243",
     structural=True,
+    sorts=("error",),
 )
 def header_mismatch_status(message: Message) -> Iterator[Finding]:
     """HeaderMismatch (-32020) is sent with HTTP status 400.
@@ -117,6 +118,7 @@ def header_mismatch_status(message: Message) -> Iterator[Finding]:
     spec=META,
     sep="2575",
     structural=True,
+    sorts=("error",),
 )
 def missing_capability_status(message: Message) -> Iterator[Finding]:
     """MissingRequiredClientCapability (-32021) is sent with HTTP status 400.
@@ -151,6 +153,7 @@ def missing_capability_status(message: Message) -> Iterator[Finding]:
     spec=VERSION_HEADER,
     sep="2575",
     structural=True,
+    sorts=("error",),
 )
 def unsupported_version_status(message: Message) -> Iterator[Finding]:
     """UnsupportedProtocolVersion (-32022) is sent with HTTP status 400.
@@ -267,6 +270,7 @@ def _fits(exchange: Exchange, status: int | None, code: int | None, besides: lis
     spec=VERSION_HEADER,
     sep="2575",
     structural=True,
+    sorts=("error",),
 )
 def method_not_found_status(message: Message) -> Iterator[Finding]:
     """A method that the server does not implement is answered with HTTP 404 and -32601.
@@ -645,6 +649,7 @@ def _header(fault: Fault) -> Evidence:
     severity="error",
     spec=VALIDATION,
     sep="2243",
+    sorts=("error",),
 )
 def good_request_rejected(message: Message) -> Iterator[Finding]:
     """A request whose mirrored headers and envelope are right is not refused for them. Header names in any case, whitespace
@@ -751,6 +756,7 @@ def _refused_for_stray_header(message: Message, exchange: Exchange) -> Iterator[
     severity="error",
     spec=META,
     sep="2575",
+    sorts=("error",),
 )
 def capability_error_unjustified(message: Message) -> Iterator[Finding]:
     """-32021 names capabilities that the request's envelope does not declare. `elicitation: {}` means form mode.
@@ -823,6 +829,7 @@ def _contained(required: dict[str, Any], declared: dict[str, Any], depth: int = 
     spec="2026-07-28 basic/versioning#protocol-version-negotiation",
     sep="2575",
     structural=True,
+    sorts=("error",),
 )
 def version_error_contradictory(message: Message) -> Iterator[Finding]:
     """-32022 refuses a version that the server does not support; its list of supported versions cannot hold that version.
@@ -868,6 +875,7 @@ def version_error_contradictory(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 schema#missingrequiredclientcapabilityerror",
     sep="2575",
+    sorts=("error",),
 )
 def capability_error_data(message: Message) -> Iterator[Finding]:
     """-32021 says in data.requiredCapabilities what is missing: an object of objects, as in clientCapabilities, not empty.
@@ -910,6 +918,7 @@ def capability_error_data(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 schema#unsupportedprotocolversionerror",
     sep="2575",
     structural=True,
+    sorts=("error",),
 )
 def version_error_data(message: Message) -> Iterator[Finding]:
     """-32022 says in its data which versions are supported, and which one was requested.
@@ -971,6 +980,7 @@ _UNREADABLE = frozenset({*ELSEWHERE, 405})
     severity="error",
     spec="2026-07-28 basic/index#error-responses",
     sep="2575",
+    sorts=("error",),
 )
 def error_id_missing(message: Message) -> Iterator[Finding]:
     """An error carries the id of the request that it answers, except where that id could not be read.
@@ -1282,6 +1292,7 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     spec=SENDING,
     versions=STREAMABLE,
     always=True,
+    sorts=("result",),
 )
 def http_error_with_result(message: Message) -> Iterator[Finding]:
     """A result comes with a 2xx status; an HTTP error status says that the request failed.

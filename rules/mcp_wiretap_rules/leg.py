@@ -574,6 +574,7 @@ def retry_ignored(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#listening-for-messages-from-the-server",
     versions=SESSIONS,
     streamable=True,
+    sorts=("result", "error"),
 )
 def response_on_get_stream(message: Message) -> Iterator[Finding]:
     """The standalone GET stream carries no responses, unless it resumes the stream of a request.

@@ -281,6 +281,7 @@ def log_secret(message: Message) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=f"{LOGGING}#error-handling",
+    sorts=("result",),
 )
 def invalid_level_accepted(message: Message) -> Iterator[Finding]:
     """A level that is not in the list is refused with -32602.

@@ -209,6 +209,7 @@ def client_info_missing(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 schema#implementation",
     sep="2575",
+    sorts=("request", "result"),
 )
 def implementation_shape(message: Message) -> Iterator[Finding]:
     """clientInfo and serverInfo have a name and a version, both strings.
@@ -295,6 +296,7 @@ def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, 
     severity="warning",
     spec=META,
     versions=WITH_GRAMMAR,
+    sorts=("request", "notification", "result"),
 )
 def meta_key_grammar(message: Message) -> Iterator[Finding]:
     """A `_meta` key is a name, or a prefix of dot-separated labels, a slash and a name. Labels begin with a letter and end with a
@@ -351,6 +353,7 @@ def _reserved(prefix: str, revision: str | None) -> bool:
     severity="warning",
     spec=META,
     versions=WITH_GRAMMAR,
+    sorts=("request", "notification", "result"),
 )
 def reserved_prefix_unknown_key(message: Message) -> Iterator[Finding]:
     """Prefixes whose second label is `modelcontextprotocol` or `mcp` belong to MCP.
@@ -399,6 +402,7 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]
     severity="error",
     spec=META,
     sep="414",
+    sorts=("request", "notification", "result"),
 )
 def traceparent_format(message: Message) -> Iterator[Finding]:
     """`_meta.traceparent` follows W3C Trace Context: lower-case hex, version-traceid-parentid-flags, ids not all zero.
@@ -462,6 +466,7 @@ _STATE_VALUE = re.compile(r"[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\
     severity="warning",
     spec=META,
     sep="414",
+    sorts=("request", "notification", "result"),
 )
 def tracestate_format(message: Message) -> Iterator[Finding]:
     """`_meta.tracestate` is a comma list of at most 32 key=value members, keys once each, beside a traceparent.
@@ -527,6 +532,7 @@ _PROPERTY = re.compile(rf"[ \t]*{_TOKEN}[ \t]*(?:=[ \t]*[\x21\x23-\x2b\x2d-\x3a\
     severity="warning",
     spec=META,
     sep="414",
+    sorts=("request", "notification", "result"),
 )
 def baggage_format(message: Message) -> Iterator[Finding]:
     """`_meta.baggage` is a comma list of key=value members with percent-encoded values and optional `;properties`.
@@ -706,6 +712,7 @@ def progress_token_reused(message: Message) -> Iterator[Finding]:
     spec=META,
     sep="2575",
     once="endpoint",
+    sorts=("result",),
 )
 def server_info_missing(message: Message) -> Iterator[Finding]:
     """A server should name itself in `_meta["io.modelcontextprotocol/serverInfo"]` of each result, unless told not to.
@@ -743,6 +750,7 @@ _SERVER_MEMBERS = ("tools", "prompts", "resources", "logging", "completions", "e
     severity="error",
     spec="2026-07-28 schema#clientcapabilities",
     sep="2575",
+    sorts=("request", "result"),
 )
 def capabilities_shape(message: Message) -> Iterator[Finding]:
     """Each known capability is an object; listChanged and subscribe inside are booleans.

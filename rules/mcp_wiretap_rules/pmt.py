@@ -27,6 +27,7 @@ _OTHER_FAULTS = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSIN
     severity="warning",
     spec=f"{PROMPTS}#error-handling",
     methods=("prompts/get",),
+    sorts=("error",),
 )
 def prompt_unknown_or_missing_args(message: Message) -> Iterator[Finding]:
     """An unknown prompt, or a missing argument, is answered by -32602.
@@ -111,6 +112,7 @@ def prompt_arguments_strings(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{PROMPTS}#promptmessage",
     methods=("prompts/get",),
+    sorts=("result",),
 )
 def prompt_message_valid(message: Message) -> Iterator[Finding]:
     """A prompt message has the role user or assistant and one content block.

@@ -398,6 +398,7 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#responses",
+    sorts=("result", "error", "invalid"),
 )
 def result_and_error(message: Message) -> Iterator[Finding]:
     """A response has exactly one of `result` and `error`.
@@ -437,6 +438,7 @@ def result_and_error(message: Message) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{INDEX}#error-responses",
+    sorts=("error",),
 )
 def error_id_null(message: Message) -> Iterator[Finding]:
     """An error to a request whose id could not be read has, by JSON-RPC, id null; the MCP schema leaves the member out.
@@ -474,6 +476,7 @@ def error_id_null(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#error-responses",
+    sorts=("error",),
 )
 def error_code_not_integer(message: Message) -> Iterator[Finding]:
     """`error.code` is an integer.
@@ -517,6 +520,7 @@ def error_code_not_integer(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#error-responses",
+    sorts=("error",),
 )
 def error_message_missing(message: Message) -> Iterator[Finding]:
     """`error.message` is a string.
@@ -553,6 +557,7 @@ def error_message_missing(message: Message) -> Iterator[Finding]:
     era="modern",
     severity="error",
     spec=f"{INDEX}#error-codes",
+    sorts=("error",),
 )
 def undefined_reserved_code(message: Message) -> Iterator[Finding]:
     """Codes from -32020 to -32099 belong to the MCP specification, which defines -32020, -32021 and -32022.
@@ -593,6 +598,7 @@ def undefined_reserved_code(message: Message) -> Iterator[Finding]:
     era="modern",
     severity="info",
     spec=f"{INDEX}#error-codes",
+    sorts=("error",),
 )
 def legacy_range_code(message: Message) -> Iterator[Finding]:
     """Codes from -32000 to -32019 are left over from earlier servers: each server means something of its own by them.
@@ -631,6 +637,7 @@ def legacy_range_code(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 server/resources#error-handling",
     sep="2164",
+    sorts=("error",),
 )
 def retired_resource_not_found(message: Message) -> Iterator[Finding]:
     """-32002 (resource not found) ended with 2025-11-25. A modern server answers -32602 with `data.uri`.
@@ -670,6 +677,7 @@ def retired_resource_not_found(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#error-codes",
+    sorts=("error",),
 )
 def retired_url_elicitation_code(message: Message) -> Iterator[Finding]:
     """-32042 (URL elicitation required) belongs to 2025-11-25 only, and names the URLs in `data.elicitations`.
@@ -725,6 +733,7 @@ def retired_url_elicitation_code(message: Message) -> Iterator[Finding]:
     era="modern",
     severity="warning",
     spec=f"{INDEX}#error-codes",
+    sorts=("error",),
 )
 def new_code_in_jsonrpc_range(message: Message) -> Iterator[Finding]:
     """JSON-RPC keeps -32768..-32000 for itself; new codes belong outside.
@@ -766,6 +775,7 @@ def new_code_in_jsonrpc_range(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#notifications",
+    sorts=("request", "notification"),
 )
 def notification_with_id(message: Message) -> Iterator[Finding]:
     """A notification has no id; a request has one.
@@ -994,6 +1004,7 @@ _REQUIRED: dict[str, tuple[tuple[str, type], ...]] = {
     era="both",
     severity="error",
     spec=f"{INDEX}#notifications",
+    sorts=("result", "error"),
 )
 def notification_answered(message: Message) -> Iterator[Finding]:
     """A notification is never answered by a JSON-RPC message.
@@ -1079,6 +1090,7 @@ def duplicate_json_keys(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#receiving-messages",
     sep="2322",
+    sorts=("request",),
 )
 def server_request_on_modern(message: Message) -> Iterator[Finding]:
     """In the modern era the server sends no requests. It asks by answering `input_required` (MRTR).
@@ -1098,7 +1110,7 @@ def server_request_on_modern(message: Message) -> Iterator[Finding]:
 
         modern tools/call {"name": "ask"}
           capabilities {"elicitation": {}}
-          -> result {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": {}}}}
+          -> result {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}}}}
     """
     if message.rpc.kind == "request":
         yield Finding(

@@ -34,6 +34,7 @@ def _items(message: Message, member: str) -> list[tuple[int, dict[str, Any]]]:
     spec=f"{RESOURCES}#error-handling",
     sep="2164",
     methods=("resources/read",),
+    sorts=("result",),
 )
 def read_empty_contents(message: Message) -> Iterator[Finding]:
     """Reading a resource gives its contents; a resource that is not there is an error, not an empty list.
@@ -68,6 +69,7 @@ def read_empty_contents(message: Message) -> Iterator[Finding]:
     spec=f"{RESOURCES}#error-handling",
     sep="2164",
     methods=("resources/read",),
+    sorts=("error",),
 )
 def read_not_found_code(message: Message) -> Iterator[Finding]:
     """A resource that is not there is answered by -32602 with `data.uri`.
@@ -119,6 +121,7 @@ def read_not_found_code(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{RESOURCES}#resource-contents",
     methods=("resources/read",),
+    sorts=("result",),
 )
 def content_text_or_blob(message: Message) -> Iterator[Finding]:
     """Each item of `contents` has a uri, and either text or a Base64 blob.

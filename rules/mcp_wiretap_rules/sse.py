@@ -80,6 +80,7 @@ def _by_server(exchange: Exchange) -> bool:
     severity="warning",
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
+    sorts=("stream",),
 )
 def no_final_response(exchange: Exchange) -> Iterator[Finding]:
     """The server ends the stream of a request with the response.
@@ -206,6 +207,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=STREAMABLE,
     streamable=True,
+    sorts=("stream",),
 )
 def stream_kept_open(exchange: Exchange) -> Iterator[Finding]:
     """The server closes the stream once the response is sent.
@@ -290,6 +292,7 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     severity="info",
     spec=f"{HTTP}#receiving-messages",
     versions=STREAMABLE,
+    sorts=("stream",),
 )
 def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     """An event is what stands before a blank line; what has none at the end of the stream is discarded by every reader.
@@ -552,6 +555,7 @@ def _number(value: object) -> bool:
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
     once="endpoint",
+    sorts=("stream",),
 )
 def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     """An event stream should come with `X-Accel-Buffering: no`.
@@ -599,6 +603,7 @@ def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     severity="info",
     spec=f"{HTTP}#receiving-messages",
     versions=STREAMABLE,
+    sorts=("stream",),
 )
 def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     """Events are meant to be sent when they happen.
@@ -653,6 +658,7 @@ def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     severity="info",
     spec=f"{HTTP}#cancellation",
     sep="2575",
+    sorts=("stream",),
 )
 def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     """Closing the stream of a request cancels the request.

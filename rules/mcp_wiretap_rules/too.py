@@ -402,6 +402,7 @@ def arguments_vs_schema(message: Message) -> Iterator[Finding | Unchecked]:
     spec=f"{TOOLS}#output-schema",
     versions=STRUCTURED,
     methods=CALL,
+    sorts=("result",),
 )
 def structured_content_vs_output(message: Message) -> Iterator[Finding | Unchecked]:
     """A tool with an outputSchema answers with structuredContent that fits it, unless the call failed (isError).
@@ -468,6 +469,7 @@ def structured_content_vs_output(message: Message) -> Iterator[Finding | Uncheck
     versions=STRUCTURED,
     methods=CALL,
     once="endpoint",
+    sorts=("result",),
 )
 def structured_without_text(message: Message) -> Iterator[Finding]:
     """structuredContent should also stand in `content` as JSON text.
@@ -565,6 +567,7 @@ def structured_not_object_legacy(message: Message) -> Iterator[Finding]:
     spec=f"{TOOLS}#error-handling",
     methods=CALL,
     once="endpoint",
+    sorts=("result",),
 )
 def unknown_tool_as_iserror(message: Message) -> Iterator[Finding]:
     """A tool that does not exist is a protocol error, -32602, not a result with isError.
@@ -619,6 +622,7 @@ def unknown_tool_as_iserror(message: Message) -> Iterator[Finding]:
     sep="1303",
     versions=RECENT,
     methods=CALL,
+    sorts=("error",),
 )
 def input_error_as_protocol_error(message: Message) -> Iterator[Finding]:
     """Arguments that do not fit are better answered by a result with isError than by -32602.
@@ -663,6 +667,7 @@ def input_error_as_protocol_error(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 schema#calltoolresult",
     methods=CALL,
+    sorts=("result",),
 )
 def tool_result_content_missing(message: Message) -> Iterator[Finding]:
     """A tool result has `content`, an array, also where it has structuredContent; `[]` is legal.

@@ -47,6 +47,7 @@ def _request_declares(message: Message) -> bool:
     severity="error",
     spec=f"{SPEC} #capability-negotiation",
     sep="2663",
+    sorts=("task",),
 )
 def task_result_undeclared(message: Message) -> Iterator[Finding]:
     """A server answers with a task only where this very request declares the tasks extension.
@@ -84,6 +85,7 @@ def task_result_undeclared(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SPEC} #supported-methods",
     sep="2663",
+    sorts=("task",),
 )
 def task_result_unsupported_method(message: Message) -> Iterator[Finding]:
     """Only tools/call can be answered with a task; tasks/get itself answers `complete`, whatever the task's status.
@@ -139,6 +141,7 @@ def _task_bodies(message: Message) -> Iterator[tuple[tuple[str, ...], dict[str, 
     severity="error",
     spec=f"{SPEC} #tasks",
     sep="2663",
+    sorts=("task", "result", "notification"),
 )
 def task_shape(message: Message) -> Iterator[Finding]:
     """A task has, flat in the result: taskId, status, createdAt, lastUpdatedAt, ttlMs (a number or null), and where it gives one,
@@ -613,6 +616,7 @@ def task_name_header(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #task-cancellation",
     sep="2663",
     methods=("tasks/update", "tasks/cancel"),
+    sorts=("result",),
 )
 def task_ack_empty(message: Message) -> Iterator[Finding]:
     """tasks/update and tasks/cancel are acknowledged by an empty result; the state is for tasks/get.
@@ -702,6 +706,7 @@ def task_methods_undeclared(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #protocol-errors",
     sep="2663",
     methods=POLLED,
+    sorts=("error",),
 )
 def task_unknown_id(message: Message) -> Iterator[Finding]:
     """A task id that the server does not know is answered by -32602.
@@ -754,6 +759,7 @@ def task_unknown_id(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #task-creation",
     sep="2663",
     methods=("tasks/get",),
+    sorts=("error",),
 )
 def task_not_durable(message: Message) -> Iterator[Finding]:
     """A task can be asked for as soon as its handle was given.
@@ -869,6 +875,7 @@ def task_param_ignored(message: Message) -> Iterator[Finding]:
     spec="2663 Backward Compatibility",
     sep="2663",
     methods=("server/discover",),
+    sorts=("result",),
 )
 def legacy_tasks_advertised(message: Message) -> Iterator[Finding]:
     """server/discover does not advertise `capabilities.tasks` of 2025-11-25.
@@ -961,6 +968,7 @@ def task_poll_interval(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #task-polling",
     sep="2663",
     methods=("tasks/get",),
+    sorts=("error",),
 )
 def task_ttl(message: Message) -> Iterator[Finding]:
     """A task is kept for ttlMs after its creation; with null, for ever.
