@@ -49,7 +49,7 @@ class FaultRef(_Part):
         return {name: getattr(self.params, name) for name in type(self.params).model_fields}
 
 
-def _choice(base: type[_Part], tag: str, models: dict[str, tuple[type[BaseModel], str]]) -> Any:
+def _choice(kind: str, base: type[_Part], tag: str, models: dict[str, tuple[type[BaseModel], str]]) -> Any:
     """A union of `base`, one member a name, told apart by `tag`, so that errors and the JSON Schema know the params."""
     members = []
     for name, (params, summary) in models.items():
@@ -58,7 +58,7 @@ def _choice(base: type[_Part], tag: str, models: dict[str, tuple[type[BaseModel]
             tag: (Literal[name], ...),
             "params": (params, ... if needs_params else Field(default_factory=params)),
         }
-        members.append(create_model(f"{base.__name__}_{name}", __base__=base, __doc__=summary, **fields))
+        members.append(create_model(f"{kind}_{name}", __base__=base, __doc__=summary, **fields))
     if not members:
         return base
     union: Any = members[0]
@@ -68,7 +68,7 @@ def _choice(base: type[_Part], tag: str, models: dict[str, tuple[type[BaseModel]
 
 
 def _presets(kind: Kind) -> Any:
-    return _choice(PresetRef, "preset", {n: (p.params, p.summary) for n, p in all_presets(kind).items()})
+    return _choice(kind, PresetRef, "preset", {n: (p.params, p.summary) for n, p in all_presets(kind).items()})
 
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 else:
     ToolRef, ResourceRef = _presets("tool"), _presets("resource")
     TemplateRef, PromptRef = _presets("resourceTemplate"), _presets("prompt")
-    AnyFault = _choice(FaultRef, "fault", {n: (f.params, f.summary) for n, f in all_faults().items()})
+    AnyFault = _choice("fault", FaultRef, "fault", {n: (f.params, f.summary) for n, f in all_faults().items()})
 
 
 class ServerInfo(_Part):
@@ -261,6 +261,19 @@ def _advice(fault: Any) -> str:
             return str(context["error"])
         case _:
             return f"{fault['msg'][0].lower()}{fault['msg'][1:]} (found {json.dumps(fault['input'], default=str)[:80]})"
+
+
+def expected_findings(path: Path) -> dict[str, str]:
+    """The rules that a recording of this config breaks on the server's side, with the reason of each.
+
+    They stand beside the config, in a file of its name that ends in `.expected`: a rule id and its reason a line, `#` for
+    comments. No file: none.
+    """
+    beside = path.with_suffix(".expected")
+    if not beside.exists():
+        return {}
+    lines = [line for line in beside.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    return {rule: reason.strip() for rule, _, reason in (line.partition(" ") for line in lines)}
 
 
 def json_schema() -> dict[str, Any]:

@@ -83,8 +83,14 @@ async def everything(target: Target, steps: Scenario) -> None:
             await client.send_ping()
         return ", ".join(sorted(set(heard.notifications)))
 
+    async def resumed() -> str:
+        async with target.client(mode="legacy") as client:
+            return text_of(await client.call_tool("test_reconnection"))
+
     await steps.step("modern", lambda: _everything(target, "auto"))
     await steps.step("legacy", lambda: _everything(target, "legacy"))
     await steps.step("MRTR", mrtr)
     await steps.step("subscription", listen)
     await steps.step("legacy subscription", legacy_changes)
+    if target.command is None:
+        await steps.step("legacy stream, closed and resumed", resumed)

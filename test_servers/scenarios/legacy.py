@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import mcp_types as types
-from pydantic import BaseModel
 
 from test_servers.client import Heard, text_of
 from test_servers.scenarios.base import Target, code_of, scenario
@@ -72,7 +71,7 @@ class _Handle(types.Result):
     task: types.Task
 
 
-class _Params(BaseModel):
+class _Params(types.RequestParams):
     name: str
     arguments: dict[str, Any]
     task: dict[str, Any]
@@ -85,7 +84,8 @@ class _AugmentedCall(types.Request[Any, str]):
 @scenario("tasks-legacy-http")
 async def tasks(target: Target, steps: Scenario) -> None:
     async def start(client: Any, tool: str) -> str:
-        params = _Params(name=tool, arguments={"note": "drive"}, task={"ttl": 60000})
+        meta: Any = {"progressToken": f"{tool}-token"} if tool == "progress_task" else None
+        params = _Params(name=tool, arguments={"note": "drive"}, task={"ttl": 60000}, _meta=meta)
         handle = await client.session.send_request(_AugmentedCall(method="tools/call", params=params), _Handle)
         return str(handle.task.task_id)
 
@@ -97,6 +97,8 @@ async def tasks(target: Target, steps: Scenario) -> None:
         heard = Heard()
         async with target.client(heard, mode="legacy") as client:
             await client.list_tools()
+            # The GET stream that a task's progress comes on is opened in the background.
+            await asyncio.sleep(0.2)
             task_id = await start(client, tool)
             first = await ask(client, "tasks/get", task_id, types.GetTaskResult)
             result = await ask(client, "tasks/result", task_id, types.CallToolResult)
