@@ -17,6 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("configs", nargs="+", type=Path, metavar="CONFIG", help="a file of test_servers/configs")
     parser.add_argument("--port", type=int, help="port of the first config, the next ones follow it; exit 2 if one is taken")
     options = parser.parse_args(argv)
+    if options.port is not None and not 0 <= options.port <= 65535 - len(options.configs) + 1:
+        parser.error(f"--port {options.port}: ports go from 0 to 65535, one for each config")
     try:
         configs = _load_all(options.configs)
     except ConfigError as error:

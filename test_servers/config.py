@@ -201,6 +201,8 @@ class Config(_Part):
     def _parts_fit_together(self) -> "Config":
         if self.oauth is not None and self.transport.type != "streamable-http":
             raise ValueError('"oauth" needs "transport": {"type": "streamable-http"}')
+        if unknown := [reference.fault for reference in self.faults if reference.fault not in all_faults()]:
+            raise ValueError(f"there is no fault {', '.join(unknown)}; leave it out")
         modern_only = self.transport.modern_options is not None and self.transport.modern_options.legacy == "reject"
         if self.tasks is not None and modern_only:
             raise ValueError('"tasks" is the 2025-11-25 capability; a modern server wants "tasksExtension": true')

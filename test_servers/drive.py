@@ -50,7 +50,7 @@ def config_path(given: str) -> Path:
     path = Path(given)
     if path.exists() or path.suffix == ".json" or len(path.parts) > 1:
         return path
-    return CONFIGS / f"{given}.json"
+    return next(CONFIGS.rglob(f"{given}.json"), CONFIGS / f"{given}.json")
 
 
 def endpoint(config: Config, url: str) -> str:

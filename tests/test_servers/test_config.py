@@ -72,3 +72,8 @@ def test_a_file_that_is_no_json_is_told_with_its_place(tmp_path: Path, content: 
     with pytest.raises(ConfigError, match=r"c\.json") as caught:
         load(path)
     assert said in str(caught.value)
+
+
+def test_the_readme_names_every_config() -> None:
+    readme = (CONFIGS.parent / "README.md").read_text(encoding="utf-8")
+    assert [path.stem for path in FILES if path.parent == CONFIGS and f"`{path.stem}`" not in readme] == []
