@@ -127,6 +127,9 @@ class OAuth(_Part):
     client_metadata_documents: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Metadata documents of clients by URL, known without fetching them."
     )
+    further_resources: list[str] = Field(
+        default_factory=list, description="URLs of other servers that this one issues tokens for, with mode combined."
+    )
     token_ttl_seconds: int = Field(default=3600, ge=1)
 
     @model_validator(mode="after")

@@ -80,8 +80,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.clients[client_info.client_id] = client_info
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
-        if params.resource is not None and params.resource != self.resource:
-            raise AuthorizeError("invalid_target", f"Tokens are issued for {self.resource} only")
+        resource = params.resource or self.resource
+        if resource not in (self.resource, *self.settings.further_resources):
+            raise AuthorizeError("invalid_target", f"No tokens are issued for {resource}")
         scopes = params.scopes if params.scopes is not None else self.settings.scopes_supported
         code = secrets.token_urlsafe(32)
         self.codes[code] = AuthorizationCode(
@@ -92,7 +93,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             code_challenge=params.code_challenge,
             redirect_uri=params.redirect_uri,
             redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
-            resource=self.resource,
+            resource=resource,
             subject=SUBJECT,
         )
         return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state, iss=self.issuer)
@@ -106,7 +107,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         del self.codes[authorization_code.code]
-        return self._tokens(client.client_id, authorization_code.scopes, authorization_code.scopes)
+        scopes, resource = authorization_code.scopes, authorization_code.resource
+        return self._tokens(client.client_id, scopes, scopes, resource or self.resource)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
         return self.refresh_tokens.get(refresh_token)
@@ -115,7 +117,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         del self.refresh_tokens[refresh_token.token]
-        return self._tokens(client.client_id, scopes, refresh_token.scopes)
+        return self._tokens(client.client_id, scopes, refresh_token.scopes, refresh_token.resource or self.resource)
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         return read_token(token, self.signer.jwks(), self.issuer, self.resource)
@@ -123,19 +125,19 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         self.refresh_tokens.pop(token.token, None)
 
-    def _tokens(self, client_id: str, scopes: list[str], refreshable: list[str]) -> OAuthToken:
+    def _tokens(self, client_id: str, scopes: list[str], refreshable: list[str], resource: str) -> OAuthToken:
         seconds = self.settings.token_ttl_seconds
         refresh = RefreshToken(
             token=secrets.token_urlsafe(32),
             client_id=client_id,
             scopes=refreshable,
             expires_at=int(time.time()) + REFRESH_SECONDS,
-            resource=self.resource,
+            resource=resource,
             subject=SUBJECT,
         )
         self.refresh_tokens[refresh.token] = refresh
         return OAuthToken(
-            access_token=self.signer.issue(client_id, SUBJECT, scopes, self.resource, seconds),
+            access_token=self.signer.issue(client_id, SUBJECT, scopes, resource, seconds),
             expires_in=seconds,
             scope=" ".join(scopes),
             refresh_token=refresh.token,

@@ -60,14 +60,14 @@ class Browser:
         )
 
 
-def _provider(url: str, storage: Storage, document: str | None) -> OAuthClientProvider:
+def provider_for(url: str, storage: Storage, document: str | None) -> OAuthClientProvider:
     browser = Browser()
     metadata = OAuthClientMetadata(client_name="demo-client", redirect_uris=[AnyUrl(REDIRECT)], token_endpoint_auth_method="none")
     return OAuthClientProvider(url, metadata, storage, browser.open, browser.came_back, document)
 
 
 @asynccontextmanager
-async def _client(url: str, provider: OAuthClientProvider, mode: str) -> AsyncIterator[Client]:
+async def authorized_client(url: str, provider: OAuthClientProvider, mode: str) -> AsyncIterator[Client]:
     async with (
         create_mcp_http_client(auth=provider) as http,
         honest_client(streamable_http_client(url, http_client=http), Heard(), mode=mode) as client,
@@ -89,8 +89,8 @@ async def step_up(target: Target, steps: Scenario) -> None:
 
     async def flow(mode: str, document: str | None) -> str:
         storage = Storage()
-        provider = _provider(target.url, storage, document)
-        async with _client(target.url, provider, mode) as client:
+        provider = provider_for(target.url, storage, document)
+        async with authorized_client(target.url, provider, mode) as client:
             await client.call_tool("get_temp", {"city": "Oslo"})
             expect(len(storage.tokens) == 1, f"{len(storage.tokens)} tokens")
             text = text_of(await client.call_tool("update_resource", {"uri": uri, "text": "new"}))
@@ -106,8 +106,8 @@ async def step_up(target: Target, steps: Scenario) -> None:
 
     async def refreshed() -> str:
         storage = Storage()
-        provider = _provider(target.url, storage, None)
-        async with _client(target.url, provider, "auto") as client:
+        provider = provider_for(target.url, storage, None)
+        async with authorized_client(target.url, provider, "auto") as client:
             await client.call_tool("echo", {"message": "first"})
             provider.context.token_expiry_time = 1
             await client.call_tool("echo", {"message": "second"})
