@@ -139,3 +139,13 @@ def test_evidence_that_comes_later_reaches_the_earlier_flow(addon):
     through(addon, flows.live(flows.request(id=2)), flows.response(flows.result(id=2)))
     assert probe.metadata["mcp.era"] == "modern"
     assert updated == [probe]
+
+
+def test_how_many_rounds_there_were_is_said_on_each_when_the_operation_is_over(addon):
+    asks = flows.response(flows.result({"resultType": "input_required", "requestState": "s", "inputRequests": {}}))
+    first = through(addon, answer=asks)
+    assert first.comment.endswith("(MRTR 1)")
+    request = flows.request(params={"name": "echo", "arguments": {}, "requestState": "s"}, id=2)
+    request.timestamp_start, request.timestamp_end = 1001.0, 1001.1
+    second = through(addon, flows.live(request), flows.response(flows.result(id=2)))
+    assert second.comment.endswith("(MRTR 2/2)") and first.comment.endswith("(MRTR 1/2)")

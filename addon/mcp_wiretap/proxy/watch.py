@@ -9,9 +9,12 @@ from mitmproxy.http import HTTPFlow
 from mcp_wiretap.proxy.annotate import annotate
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.options import Settings
+from mcp_wiretap.report.comment import is_mrtr
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+
+ROUNDS = 50  # of one operation that are written anew; real ones have a handful
 
 
 class Watch:
@@ -70,12 +73,23 @@ class Watch:
     def show(self, changed: Iterable[Exchange], current: HTTPFlow | None = None) -> None:
         """Write verdicts on their flows. mitmproxy itself tells the UIs of the current one."""
         late = []
-        for exchange in changed:
+        for exchange in self._with_rounds(changed):
             flow = self.flows.get(exchange.flow)
             if flow is not None and self._write(flow, exchange) and flow is not current:
                 late.append(flow)
         if late:
             self._updated(late)
+
+    def _with_rounds(self, changed: Iterable[Exchange]) -> Iterable[Exchange]:
+        """And the other rounds of their operations: how many there are is said on each."""
+        found = {exchange.flow: exchange for exchange in changed}
+        for exchange in list(found.values()):
+            conversation = exchange.conversation
+            if conversation is not None and is_mrtr(conversation):
+                for flow in conversation.rounds[-ROUNDS:]:
+                    if flow not in found and (round_ := self.inspector.exchanges.get(flow)) is not None:
+                        found[flow] = round_
+        return found.values()
 
     def event_count(self, trace_id: str) -> int:
         exchange = self.inspector.exchanges.get(trace_id)
