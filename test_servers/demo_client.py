@@ -151,6 +151,8 @@ class Modern:
             call = asyncio.create_task(
                 client.call_tool("send_progress", {"units": 200, "delayMs": 100}, progress_callback=heard.on_progress)
             )
+            # Its end is looked at even if this step is cut short, by a server that has gone.
+            call.add_done_callback(lambda done: done.cancelled() or done.exception())
             await asyncio.sleep(0.5)
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
