@@ -197,7 +197,7 @@ class Lists(Tracker):
             mine = [page for page in issuers if page.who == who]
             view.issuer = (mine or issuers)[-1]
             others = {page.who for page in issuers if abs(page.at - view.issuer.at) < WINDOW_S}
-            view.shared = len(others | {who}) > 1 or len(issuers) > 1
+            view.shared = len(others | {who}) > 1
             waiting = self._unfollowed.pop(view.issuer.flow, None)
             if waiting is not None:
                 self._free(waiting)

@@ -1,0 +1,188 @@
+"""The shape of results, by revision: `mcp_types.methods` says what a result must look like, this module says what is wrong in words.
+
+The models are those of the schema (2025-11-25 for all revisions before 2026-07-28). What families of their own judge is left to
+them: caching hints, resultType, cursors, content blocks, annotations, icons, schemas of tools, `_meta`.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, get_args
+
+from mcp_types import methods
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from mcp_wiretap.rule import Severity
+from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.secret import one_line
+
+type Steps = tuple[str | int, ...]
+
+MOST_ITEMS = 500  # of one list in a result that are looked at: about 2 microseconds each
+MOST_PROBLEMS = 20
+# Members that rules of other families judge, wherever they stand.
+_ELSEWHERE = frozenset(
+    {
+        "_meta", "annotations", "icons", "inputSchema", "outputSchema", "execution", "resultType", "ttlMs", "cacheScope",
+        "nextCursor", "structuredContent",
+    }
+)  # fmt: skip
+# Results and members that other families judge whole: RES005 and RES006, RES013, PMT003, RSC003.
+_OTHER_METHODS = frozenset({"server/discover", "initialize", "subscriptions/listen"})
+_OTHER_PARTS = frozenset({("tools/call", "content"), ("prompts/get", "messages"), ("resources/read", "contents")})
+_LISTS = frozenset({"tools", "prompts", "resources", "resourceTemplates", "messages", "contents", "content"})
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: where below the result, in words, the value there."""
+
+    steps: Steps
+    words: str
+    value: Any
+    severity: Severity = "error"
+
+
+def problems(method: str, revision: str | None, result: dict[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the shape of a complete result; nothing for methods and revisions that have no model."""
+    adapter = _adapter(method, revision if revision in rev.KNOWN else None)
+    if adapter is None:
+        return
+    try:
+        adapter.validate_python(_bounded(result), strict=True, by_name=False)
+    except ValidationError as error:
+        found = 0
+        for details in error.errors(include_url=False, include_context=True, include_input=True):
+            problem = _problem(method, result, details)
+            if problem is not None:
+                yield problem
+                found += 1
+                if found == MOST_PROBLEMS:
+                    return
+    yield from _nulls(result)
+
+
+@cache
+def _adapter(method: str, revision: str | None) -> TypeAdapter[Any] | None:
+    if method in _OTHER_METHODS or revision is None:
+        return None
+    model = methods.SERVER_RESULTS.get((method, revision))
+    if model is None:
+        return None
+    if isinstance(model, UnionType):  # complete, or input_required: the latter is not judged here
+        model = get_args(model)[0]
+    return TypeAdapter(model)
+
+
+def _bounded(result: dict[str, Any]) -> dict[str, Any]:
+    """The result with its list cut, where that is long."""
+    for name in _LISTS:
+        items = result.get(name)
+        if isinstance(items, list) and len(items) > MOST_ITEMS:
+            return result | {name: items[:MOST_ITEMS]}
+    return result
+
+
+_OPTIONAL = frozenset(
+    {
+        "_meta", "annotations", "arguments", "description", "hasMore", "icons", "instructions", "isError", "mimeType",
+        "outputSchema", "required", "size", "title", "total",
+    }
+)  # fmt: skip
+
+
+def _nulls(result: dict[str, Any]) -> Iterator[Problem]:
+    """Optional members that are null: the schema wants them left out, and clients that validate reject the whole result."""
+    yield from _null_members((), result)
+    for name in _LISTS:
+        items = result.get(name)
+        for index, item in enumerate(items[:MOST_ITEMS] if isinstance(items, list) else ()):
+            if isinstance(item, dict) and None in item.values():
+                yield from _null_members((name, index), item)
+
+
+def _null_members(steps: Steps, holder: dict[str, Any]) -> Iterator[Problem]:
+    for name, value in holder.items():
+        if value is None and name in _OPTIONAL:
+            yield Problem((*steps, name), f"{path(*steps, name)} is null; it is left out where there is none", "null", "warning")
+
+
+def path(*steps: str | int) -> str:
+    """A place as people write it: tools[3].name."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{one_line(step, 40)}" for step in steps)
+    return text.removeprefix(".")
+
+
+def left_out(result: dict[str, Any]) -> str | None:
+    """What of a result was not looked at; None where all was."""
+    for name in _LISTS:
+        items = result.get(name)
+        if isinstance(items, list) and len(items) > MOST_ITEMS:
+            return f"only the first {MOST_ITEMS} of {len(items)} {name} were looked at"
+    return None
+
+
+def _problem(method: str, result: dict[str, Any], details: ErrorDetails) -> Problem | None:
+    steps, value = _place(result, details["loc"])
+    if not steps or any(step in _ELSEWHERE for step in steps):
+        return None
+    if (method, steps[0]) in _OTHER_PARTS and (len(steps) > 1 or method == "tools/call"):
+        return None
+    words = _words(details["type"], value, details)
+    return Problem(steps, f"{path(*steps)} {words}", value) if words else None
+
+
+def _place(result: Any, loc: tuple[int | str, ...]) -> tuple[Steps, Any]:
+    """The error's place in the result, and what stands there. The models' own words for alternatives are not places."""
+    steps: list[str | int] = []
+    value = result
+    for index, step in enumerate(loc):
+        last = index == len(loc) - 1
+        if isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                break
+            value = value[step]
+        elif isinstance(value, dict) and (step in value or last):
+            value = value.get(step)
+        else:
+            continue
+        steps.append(step)
+    return tuple(steps), value
+
+
+_WANTED = {
+    "string_type": "a string",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "bool_type": "true or false",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "int_from_float": "an integer",
+}
+
+
+def _words(kind: str, value: Any, details: ErrorDetails) -> str | None:
+    """What is wrong, in words. None where the model is stricter than JSON: 5.0 is an integer, however long."""
+    if kind == "missing":
+        return "is missing"
+    wanted = _WANTED.get(kind)
+    if wanted is not None:
+        if kind in ("int_type", "int_from_float") and (isinstance(value, Decimal) or _is_whole(value)):
+            return None
+        if kind == "float_type" and isinstance(value, Decimal):
+            return None
+        return f"is {kind_of(value)}, not {wanted}"
+    if kind == "literal_error":
+        return f"is {one_line(dumps(value, most=60), 40)}, not {details['ctx']['expected']}"
+    if kind == "too_long":
+        return None  # CMP001
+    shown = one_line(dumps(value, most=60), 40)
+    return f"is {shown}, which the schema does not allow"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
