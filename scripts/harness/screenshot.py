@@ -13,18 +13,23 @@ from harness.children import ROOT, ChildError, Children, Stopped, signals_raise_
 from harness.proxies import start_proxy
 from harness.run import ERAS, WEB_PORT, Programs, demonstration_options, run_client, start_servers
 
-WIDTH, HEIGHT = 1440, 900
+WIDTH, HEIGHT = 1440, 980
+ROW, ROWS = 32, 24  # of mitmweb's list: pixels, and how many fit
 PICTURE = ROOT / ".assets" / "readme.png"
 # As after a double click on the edge of the comment column, which is narrow at first. Marks are in the path column.
 COLUMNS = {"path": 130, "status": 55, "comment": 535}
 PATIENCE_MS = 20_000
 
 
-def open_flow(page: Page, comment: str, tab: str) -> None:
-    """Select the first flow whose comment contains `comment`, and one side of it."""
-    page.locator("tr", has_text=comment).first.click(timeout=PATIENCE_MS)
-    page.locator(".flow-detail nav a", has_text=tab).click(timeout=PATIENCE_MS)
+def open_flow(page: Page, mitmweb: str, token: str, comment: str, tab: str) -> None:
+    """Show one side of the first flow whose comment contains `comment`, with its row in the middle of the list."""
+    listed = page.request.get(f"{mitmweb}flows?{token}").json()
+    index = next((number for number, flow in enumerate(listed) if comment in flow["comment"]), None)
+    if index is None:
+        raise ChildError(f"no flow of the demonstration has {comment!r} in its comment")
+    page.goto(f"{mitmweb}?{token}#/flows/{listed[index]['id']}/{tab.lower()}")
     page.locator(".flow-detail .contentview").wait_for(timeout=PATIENCE_MS)
+    page.locator(".flow-table").evaluate("(table, top) => table.scrollTo(0, top)", max(0, index - ROWS // 2) * ROW)
 
 
 def take(arguments: argparse.Namespace) -> None:
@@ -42,11 +47,11 @@ def take(arguments: argparse.Namespace) -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=arguments.theme)
             page.add_init_script(f"localStorage.setItem('mitmweb-column-widths', {json.dumps(json.dumps(COLUMNS))})")
             address, _, token = proxy.page.partition("?")
-            page.goto(f"{address}{arguments.page}?{token}")
-            page.wait_for_load_state("networkidle")
-            if not arguments.page:
-                open_flow(page, arguments.flow, arguments.tab)
-            page.wait_for_timeout(500)  # transitions
+            if arguments.page:
+                page.goto(f"{address}{arguments.page}?{token}", wait_until="networkidle")
+            else:
+                open_flow(page, address, token, arguments.flow, arguments.tab)
+            page.wait_for_timeout(4_000)  # mitmweb's "connected" fades away
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             page.screenshot(path=arguments.output, full_page=bool(arguments.page))
             browser.close()
@@ -56,8 +61,8 @@ def take(arguments: argparse.Namespace) -> None:
 def main() -> int:
     made = argparse.ArgumentParser(prog="./scripts/screenshot", description="Takes a picture of the demonstration.")
     made.add_argument("--output", type=Path, default=PICTURE, metavar="FILE", help="the PNG to write (%(default)s)")
-    made.add_argument("--flow", default="HeaderMismatch", metavar="TEXT", help="open the flow with this in its comment")
-    made.add_argument("--tab", default="Response", choices=("Request", "Response"), help="which side of it (%(default)s)")
+    made.add_argument("--flow", default="[PAR014]", metavar="TEXT", help="open the flow with this in its comment")
+    made.add_argument("--tab", default="Request", choices=("Request", "Response"), help="which side of it (%(default)s)")
     made.add_argument("--page", default="", metavar="PATH", help="another page of mitmweb instead, all of it, e.g. mcp/")
     made.add_argument("--theme", default="light", choices=("light", "dark"))
     try:
