@@ -60,7 +60,7 @@ def tool_name_charset(definition: ToolDefinition) -> Iterator[Finding]:
     """
     name = definition.raw.get("name")
     if isinstance(name, str) and not _NAME.fullmatch(name):
-        why = f"{len(name)} characters" if len(name) > 128 or not name else "characters outside A-Z a-z 0-9 _ - ."
+        why = f"{len(name)} characters" if len(name) > 128 or not name else "characters outside A-Z, a-z, 0-9, _, . and -"
         yield Finding(
             f"the tool name {one_line(name, 60)!r} has {why}", [evidence(definition.place("name"), name, "1-128 of A-Za-z0-9_-.")]
         )
