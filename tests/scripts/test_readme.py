@@ -1,6 +1,7 @@
 """The README tells the truth: its commands exist with the options that they are given, its table of options is whole."""
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -15,6 +16,7 @@ from mitmproxy.tools.web.master import WebMaster
 
 from harness import run
 from mcp_wiretap import cli
+from mcp_wiretap.proxy import commands as addon_commands
 from mcp_wiretap.proxy import options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +82,15 @@ def test_the_table_lists_every_option_with_its_default() -> None:
     assert said == {
         name: default if isinstance(default, bool | list) else str(default) for name, _, default, _ in options._OPTIONS
     }
+
+
+def test_the_table_lists_every_command_with_its_key() -> None:
+    rows = dict(re.findall(r"^\| `(mcp\.[a-z.]+)[^`]*` \| (.*?) \|", README, re.MULTILINE))
+    registered = {name for name in re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands))}
+    assert rows.keys() == registered
+    for key, does, _, _ in addon_commands.KEYS:
+        name = next(word for word in does.split() if word.startswith("mcp."))
+        assert rows[name] == f"`{key}`"
 
 
 def test_the_picture_is_there() -> None:
