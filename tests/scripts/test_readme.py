@@ -86,7 +86,7 @@ def test_the_table_lists_every_option_with_its_default() -> None:
 
 def test_the_table_lists_every_command_with_its_key() -> None:
     rows = dict(re.findall(r"^\| `(mcp\.[a-z.]+)[^`]*` \| (.*?) \|", README, re.MULTILINE))
-    registered = {name for name in re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands))}
+    registered = set(re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands)))
     assert rows.keys() == registered
     for key, does, _, _ in addon_commands.KEYS:
         name = next(word for word in does.split() if word.startswith("mcp."))
