@@ -24,7 +24,8 @@ def _view(message: Message) -> ListView | None:
 
 
 def _is_complete(message: Message) -> bool:
-    return message.rpc.kind == "result" and message.result.get("resultType") == "complete"
+    """Without resultType a result counts as complete (RES001)."""
+    return message.rpc.kind == "result" and message.result.get("resultType", "complete") == "complete"
 
 
 @rule(

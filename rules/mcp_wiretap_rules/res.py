@@ -94,8 +94,6 @@ def result_type_missing(message: Message) -> Iterator[Finding]:
     result = message.rpc.result
     if message.rpc.kind != "result" or not isinstance(result, dict) or "resultType" in result:
         return
-    if _owner(message).endpoint.modern is None:
-        return  # ERA004
     yield Finding(
         "the result has no resultType",
         [evidence(message.place("result", "resultType"), None, "complete")],
