@@ -345,6 +345,8 @@ class RuleBook:
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
         if exchange.kind == "other":
             return ()
+        if method is not None and len(method) > 200:
+            method = "(long)"  # no rule knows it, and it is kept in a key
         endpoint, claim = exchange.endpoint, exchange.claim
         server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy or exchange.era == "legacy" else "unknown")
         transport = "http+sse" if exchange.session is not None and exchange.session.transport == "http+sse" else ""

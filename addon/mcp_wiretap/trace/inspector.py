@@ -248,11 +248,11 @@ class Inspector:
         exchange.session = session
         request = exchange.request
         if request is not None:
-            exchange.method = request.method
+            exchange.method = _cut(request.method)
             exchange.name = _name(request)
-            exchange.jsonrpc_id = request.rpc.id if request.rpc.has_id else None
+            exchange.jsonrpc_id = _short_id(request.rpc.id) if request.rpc.has_id else None
         elif exchange.sent and exchange.sent[0].rpc.kind == "notification":
-            exchange.method = exchange.sent[0].method
+            exchange.method = _cut(exchange.sent[0].method)
         exchange.client_info = _client(exchange)
         if exchange.reading is None and exchange.claim.kind == "unknown-body" and not exchange.unchecked:
             exchange.unchecked.append(Unchecked("request body", "it was not recorded"))
@@ -727,7 +727,24 @@ def _name(request: Message) -> str | None:
     """What the operation is about: the tool, prompt, resource or task that the request names."""
     source = NAME_SOURCE.get(request.method or "")
     value = request.params.get(source) if source else None
-    return value if isinstance(value, str) else None
+    return _cut(value) if isinstance(value, str) else None
+
+
+_LONGEST = 1_000  # characters of what is kept of an exchange after its bodies: names, not megabytes
+
+
+def _cut[S: (str, str | None)](text: S) -> S:
+    return text if text is None or len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _short_id(value: object) -> object:
+    """An id as it is kept: as it came where it is one, cut where it is not."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _cut(value)
+    text = jsonrpc.dumps(value, most=_LONGEST)
+    return value if len(text) < _LONGEST and not isinstance(value, dict | list) else text
 
 
 def _client(exchange: Exchange) -> tuple[str, str] | None:
@@ -738,8 +755,12 @@ def _client(exchange: Exchange) -> tuple[str, str] | None:
     if info is None and exchange.session is not None:
         info = exchange.session.client_info
     if isinstance(info, dict):
-        return str(info.get("name", "")), str(info.get("version", ""))
+        return _word(info.get("name", "")), _word(info.get("version", ""))
     return None
+
+
+def _word(value: object) -> str:
+    return _cut(value) if isinstance(value, str) else jsonrpc.dumps(value, most=_LONGEST)
 
 
 def _proves(exchange: Exchange) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_wiretap.trace.sessions import Session
     from mcp_wiretap.trace.tools import ToolView
 
+_LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one
 
 type Kind = Literal["mcp", "oauth", "preflight", "other"]
@@ -47,6 +48,10 @@ class Claim:
     kind: ClaimKind
     revision: str | None
     basis: str
+
+    def __post_init__(self) -> None:
+        if self.revision is not None and len(self.revision) > _LONGEST_REVISION:
+            self.revision = self.revision[:_LONGEST_REVISION] + "…"
 
     @property
     def modern(self) -> bool:
@@ -179,6 +184,8 @@ class Exchange:
     requested: float  # last byte of the request
     request_fields: Fields
     reading: jsonrpc.Reading | None = None  # of the request body; None: not captured
+    form: bytes | None = None  # the request body where it is a form, bounded (wire.form)
+    reverse: bool = False  # `url` is that of the server behind a reverse proxy, not what the client called
     claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
     auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
     client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
@@ -280,7 +287,7 @@ class Exchange:
         """Let go of the parsed bodies; what is shown of the exchange stays."""
         self.batch = self.batch_items
         self.released = True
-        self.reading = self.answer_reading = self.tool = None
+        self.reading = self.answer_reading = self.tool = self.form = None
         self.late_answer = None
         self.sent = []
         self.received = []
