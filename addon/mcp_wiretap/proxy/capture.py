@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from mitmproxy.connection import ConnectionState
 from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.mode_specs import ReverseMode
 
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.stored import failure, is_event_stream
@@ -47,6 +48,7 @@ def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
     return RequestSeen(
         trace_id, ended, data.timestamp_start, request.method, request.scheme, data.host, data.port, request.path,
         Fields(data.headers.fields), body, flow.client_conn.id, request.host_header,
+        isinstance(flow.client_conn.proxy_mode, ReverseMode),
     )  # fmt: skip
 
 

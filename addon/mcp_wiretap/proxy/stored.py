@@ -75,8 +75,13 @@ def _request(
     fields = Fields([(name, value) for name, value in request["headers"]])
     return RequestSeen(
         flow, float(ended), started, _text(request["method"]), scheme, host, port, _text(request["path"]), fields, body,
-        state["client_conn"]["id"], _authority(request, fields),
+        state["client_conn"]["id"], _authority(request, fields), _is_reverse(state["client_conn"].get("proxy_mode")),
     )  # fmt: skip
+
+
+def _is_reverse(mode: bytes | str | None) -> bool:
+    """Whether the client took the proxy for the server: the URL is then not the one that it called."""
+    return mode is not None and _text(mode).startswith("reverse")
 
 
 def _authority(request: State, fields: Fields) -> str | None:

@@ -27,6 +27,7 @@ class RequestSeen:
     body: bytes | None
     connection: str  # id of the client connection: a hint, never an identity
     authority: str | None = None  # what the client called the host (Host or :authority)
+    reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
 
 
 @dataclass(slots=True, frozen=True)

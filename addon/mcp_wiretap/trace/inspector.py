@@ -38,7 +38,7 @@ from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.trace.usage import Usage
 from mcp_wiretap.trace.who import Clientele
-from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
@@ -143,6 +143,7 @@ class Inspector:
         self._changed: dict[str, Exchange] = {}
         self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
         self.trackers = [tracker(self) for tracker in TRACKERS]
+        self._authorization = self.tracker(Authorization)
         self._on_requested = [t.requested for t in self.trackers if type(t).requested is not Tracker.requested]
         self._on_said = [t.said for t in self.trackers if type(t).said is not Tracker.said]
         self._on_event = [t.event for t in self.trackers if type(t).event is not Tracker.event]
@@ -216,7 +217,10 @@ class Inspector:
         )  # fmt: skip
         exchange.auth = _auth(fields)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
+        exchange.reverse = event.reverse
         exchange.reading = self._read(exchange, body, fields, "request body")
+        if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
+            exchange.form = body
         if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
             exchange.sent = [Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages]
         exchange.kind = self._kind(exchange)
@@ -613,8 +617,9 @@ class Inspector:
             return "preflight" if endpoint.proven or "mcp-" in wanted else "other"
         if endpoint.proven:
             return "mcp"
-        if "/.well-known/" in exchange.url:
-            return "other"  # discovery, to which clients send their version header as well
+        if "/.well-known/" in exchange.url or self._authorization.recognises(exchange):
+            return "other"  # for now: `Authorization` says whether it belongs to an MCP endpoint. Clients send their version
+            # header there as well
         if fields.names_starting("mcp-"):
             return "mcp"
         if exchange.http_method != "OPTIONS" and any(m.rpc.kind != "invalid" for m in exchange.sent):
@@ -703,6 +708,11 @@ class Inspector:
         if reading.kind in ("too-large", "too-deep"):
             exchange.unchecked.append(Unchecked(what, reading.problem or reading.kind))
         return reading
+
+
+def _is_form(fields: Fields) -> bool:
+    content_type = fields.first("content-type")
+    return content_type is not None and content_type.lower().startswith(form.MEDIA_TYPE) and not fields.has("content-encoding")
 
 
 def _auth(fields: Fields) -> str:
