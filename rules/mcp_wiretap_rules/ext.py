@@ -209,6 +209,7 @@ def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/index#_meta",
     sep="2133",
     sorts=("request", "result"),
+    once="client",
 )
 def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
     """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions.

@@ -530,7 +530,7 @@ def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     wanted = _accepted_types(exchange)
-    if not wanted or _from_http_sse(exchange):
+    if not wanted or exchange.over_http_sse:
         return
     lines = exchange.request_fields.all("accept")
     line = ",".join(lines)
@@ -580,13 +580,6 @@ def _is_mcp_message(exchange: Exchange) -> bool:
     if exchange.claim.modern or exchange.session is not None or exchange.request_fields.names_starting("mcp-"):
         return True
     return any((message.method or "").partition("/")[0] in _MCP_WORDS for message in exchange.sent[:20])
-
-
-def _from_http_sse(exchange: Exchange) -> bool:
-    """A POST to an address of the 2024-11-05 transport whose endpoint event was not recorded."""
-    if exchange.request_fields.names_starting("mcp-"):
-        return False
-    return "sessionId=" in exchange.query or "session_id=" in exchange.query
 
 
 @lru_cache(maxsize=64)
@@ -687,7 +680,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     where = "response.header:Content-Type"
     if status == 202 and not exchange.request_fields.names_starting("mcp-"):
         # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
-        if not _from_http_sse(exchange):
+        if not exchange.over_http_sse:
             yield Finding(
                 f"HTTP 202 answers {request.method}, as on HTTP+SSE, but no endpoint event was seen",
                 [evidence(where, value, f"{JSON} or {SSE}")],

@@ -254,6 +254,16 @@ class Exchange:
         return request.answer if request is not None else None
 
     @property
+    def over_http_sse(self) -> bool:
+        """Whether it belongs to the 2024-11-05 HTTP+SSE transport (RPC031), whatever revision was negotiated there. Where the GET
+        was not recorded, a session id in the query without MCP headers tells it."""
+        if self.session is not None and self.session.transport == "http+sse":
+            return True
+        if self.stream is not None and self.stream.http_sse:
+            return True
+        return bool(self.query) and _names_session(self.query) and not self.request_fields.names_starting("mcp-")
+
+    @property
     def over(self) -> bool:
         return self.ended is not None
 
@@ -307,6 +317,10 @@ def _batch_item(message: Message) -> BatchItem:
         outcome = "accepted"
     code = answer.error_code if answer is not None else None
     return BatchItem(rpc.kind, rpc.id if rpc.has_id else None, rpc.has_id, rpc.method, outcome, code)
+
+
+def _names_session(query: str) -> bool:
+    return "session_id=" in query or "sessionId=" in query
 
 
 @dataclass(slots=True)
