@@ -1064,18 +1064,9 @@ def duplicate_json_keys(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "echo", "arguments": {"text": "{\\"a\\": 1, \\"a\\": 2}"}}
           -> result {"content": []}
     """
-    exchange = message.exchange
-    if message.rpc.index not in (None, 0):
-        return
-    if message.where == "request.body":
-        reading = exchange.reading
-    elif message.where == "response.body":
-        reading = exchange.answer_reading
-    else:
-        items = exchange.stream.items if exchange.stream is not None else []
-        reading = next((item.reading for item in reversed(items) if item.where == message.where), None)
-    if reading is not None and reading.duplicates:
-        shown = ", ".join(one_line(name, 40) for name in reading.duplicates[:5])
+    names = message.rpc.duplicates
+    if names and message.rpc.index in (None, 0):
+        shown = ", ".join(one_line(name, 40) for name in names[:5])
         yield Finding(f"the JSON names a member twice: {shown}", [evidence(f"{message.where}:", shown, "each member once")])
 
 

@@ -226,6 +226,8 @@ def test_integers_of_any_size_are_exact() -> None:
         ("[1]", "[1]", True),
         ('{"a": 1}', '"{\\"a\\": 1}"', False),
         ('""', "null", False),
+        ('"' + "x" * 5_000 + '"', '"' + "x" * 5_000 + '"', True),
+        ('"' + "x" * 5_000 + '"', '"' + "x" * 4_999 + 'y"', False),
     ],
 )
 def test_ids_are_equal_when_value_and_type_are(left: str, right: str, same: bool) -> None:

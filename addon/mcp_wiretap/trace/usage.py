@@ -174,7 +174,7 @@ class Usage(Tracker):
         wanted, given = request.params.get("protocolVersion"), message.result.get("protocolVersion")
         negotiated: set[str] = exchange.endpoint.facts.setdefault("negotiated", set())
         if isinstance(given, str):
-            if wanted != given and wanted in negotiated:
+            if isinstance(wanted, str) and wanted != given and wanted in negotiated:
                 _note(exchange, Note("version-not-echoed", given, wanted))
             if len(negotiated) < 20:
                 negotiated.add(given)

@@ -4,6 +4,7 @@ Ids keep their JSON type, numbers their digits, duplicate member names are notic
 RPC001: an OAuth body such as {"error": "invalid_token"} does not. Spec: 2026-07-28 basic/index#messages.
 """
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -55,6 +56,7 @@ class Message:
     body: Any
     index: int | None = None
     problem: str | None = None  # of an invalid message: why
+    duplicates: tuple[str, ...] = ()  # duplicated member names of the whole body that it came in
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -141,6 +143,8 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
     reading = _sort(value)
     if duplicates:
         reading.duplicates = tuple(duplicates[:_MOST_DUPLICATES])
+        for message in reading.messages:
+            message.duplicates = reading.duplicates
     # Only an escape can bring a surrogate in, since the bytes were UTF-8.
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         reading.surrogates = _has_surrogate(value)
@@ -271,10 +275,13 @@ def _message(value: Any, index: int | None) -> Message:
     return Message("invalid", id_, has_id, None, params, result, error, value, index, _NOT_RPC)
 
 
+_LONGEST_KEY = 1_000  # keys are kept for long, ids are the other side's choice
+
+
 def id_key(value: Any) -> Hashable:
     """A key under which equal ids meet and others do not: "1" and 1 apart, true apart from 1, 1.0 with 1."""
     if isinstance(value, str):
-        return value
+        return value if len(value) <= _LONGEST_KEY else ("long", hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest())
     if isinstance(value, bool) or value is None:
         return ("constant", value)
     if isinstance(value, int | Decimal):
