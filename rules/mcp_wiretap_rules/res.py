@@ -229,7 +229,7 @@ def result_shape(message: Message) -> Iterator[Finding | Unchecked]:
         where = message.place("result", *problem.steps)
         shown = None if problem.words.endswith("is missing") else value
         yield Finding(problem.words, [evidence(where, shown)], problem.severity)
-    if (rest := shapes.left_out(result)) is not None:
+    if (rest := shapes.left_out(request.rpc.method or "", result)) is not None:
         yield Unchecked("shape of the result", rest)
 
 
@@ -712,6 +712,8 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
     method, revision = message.request.rpc.method or "", _owner(message).revision
     revision = revision if revision in rev.KNOWN else None
     for steps, block in _blocks(message, method):
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+            continue  # most are plain text
         for flaw in blocks.flaws(block, revision):
             yield Finding(
                 f"{shapes.path(*steps)} {flaw.words}",
@@ -792,7 +794,7 @@ def _annotated(message: Message, method: str) -> Iterator[tuple[tuple[str | int,
             yield (listed, index), item
         return
     for steps, block in _blocks(message, method):
-        if isinstance(block, dict):
+        if isinstance(block, dict) and "annotations" in block:
             yield steps, block
 
 

@@ -34,7 +34,16 @@ _ELSEWHERE = frozenset(
 # Results and members that other families judge whole: RES005 and RES006, RES013, PMT003, RSC003.
 _OTHER_METHODS = frozenset({"server/discover", "initialize", "subscriptions/listen"})
 _OTHER_PARTS = frozenset({("tools/call", "content"), ("prompts/get", "messages"), ("resources/read", "contents")})
-_LISTS = frozenset({"tools", "prompts", "resources", "resourceTemplates", "messages", "contents", "content"})
+# What each method lists.
+_LISTED = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "resources/read": "contents",
+    "prompts/get": "messages",
+    "tools/call": "content",
+}
 
 
 class Problem(NamedTuple):
@@ -48,11 +57,17 @@ class Problem(NamedTuple):
 
 def problems(method: str, revision: str | None, result: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with the shape of a complete result; nothing for methods and revisions that have no model."""
+    listed = _LISTED.get(method)
+    if method == "tools/call":  # the commonest by far; of its members other families leave but one
+        if not isinstance(result.get("isError", False), bool | None):
+            yield Problem(("isError",), f"isError is {kind_of(result['isError'])}, not true or false", result["isError"])
+        yield from _nulls(result, listed)
+        return
     adapter = _adapter(method, revision if revision in rev.KNOWN else None)
     if adapter is None:
         return
     try:
-        adapter.validate_python(_bounded(result), strict=True, by_name=False)
+        adapter.validate_python(_bounded(result, listed), strict=True, by_name=False)
     except ValidationError as error:
         found = 0
         for details in error.errors(include_url=False, include_context=True, include_input=True):
@@ -62,7 +77,7 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
                 found += 1
                 if found == MOST_PROBLEMS:
                     return
-    yield from _nulls(result)
+    yield from _nulls(result, listed)
 
 
 @cache
@@ -77,12 +92,11 @@ def _adapter(method: str, revision: str | None) -> TypeAdapter[Any] | None:
     return TypeAdapter(model)
 
 
-def _bounded(result: dict[str, Any]) -> dict[str, Any]:
+def _bounded(result: dict[str, Any], listed: str | None) -> dict[str, Any]:
     """The result with its list cut, where that is long."""
-    for name in _LISTS:
-        items = result.get(name)
-        if isinstance(items, list) and len(items) > MOST_ITEMS:
-            return result | {name: items[:MOST_ITEMS]}
+    items = result.get(listed) if listed is not None else None
+    if listed is not None and isinstance(items, list) and len(items) > MOST_ITEMS:
+        return result | {listed: items[:MOST_ITEMS]}
     return result
 
 
@@ -94,14 +108,16 @@ _OPTIONAL = frozenset(
 )  # fmt: skip
 
 
-def _nulls(result: dict[str, Any]) -> Iterator[Problem]:
+def _nulls(result: dict[str, Any], listed: str | None) -> Iterator[Problem]:
     """Optional members that are null: the schema wants them left out, and clients that validate reject the whole result."""
-    yield from _null_members((), result)
-    for name in _LISTS:
-        items = result.get(name)
-        for index, item in enumerate(items[:MOST_ITEMS] if isinstance(items, list) else ()):
-            if isinstance(item, dict) and None in item.values():
-                yield from _null_members((name, index), item)
+    if None in result.values():
+        yield from _null_members((), result)
+    items = result.get(listed) if listed is not None else None
+    if listed is None or not isinstance(items, list):
+        return
+    for index, item in enumerate(items[:MOST_ITEMS]):
+        if isinstance(item, dict) and None in item.values():
+            yield from _null_members((listed, index), item)
 
 
 def _null_members(steps: Steps, holder: dict[str, Any]) -> Iterator[Problem]:
@@ -116,12 +132,12 @@ def path(*steps: str | int) -> str:
     return text.removeprefix(".")
 
 
-def left_out(result: dict[str, Any]) -> str | None:
+def left_out(method: str, result: dict[str, Any]) -> str | None:
     """What of a result was not looked at; None where all was."""
-    for name in _LISTS:
-        items = result.get(name)
-        if isinstance(items, list) and len(items) > MOST_ITEMS:
-            return f"only the first {MOST_ITEMS} of {len(items)} {name} were looked at"
+    listed = _LISTED.get(method)
+    items = result.get(listed) if listed is not None else None
+    if isinstance(items, list) and len(items) > MOST_ITEMS:
+        return f"only the first {MOST_ITEMS} of {len(items)} {listed} were looked at"
     return None
 
 

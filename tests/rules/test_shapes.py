@@ -21,17 +21,25 @@ def said(method: str, result: dict[str, Any], revision: str = "2026-07-28") -> l
         ("tools/list", {"tools": [{"name": "a", "inputSchema": {}}, 3]}, ["tools[1] is an integer, not an object"]),
         ("tools/list", {"tools": [{"name": 4}]}, ["tools[0].name is an integer, not a string"]),
         ("resources/list", {"resources": [{"uri": "a:b"}]}, ["resources[0].name is missing"]),
-        ("resources/list", {"resources": [{"uri": "a:b", "name": "n", "size": 5.5}]}, ["resources[0].size is a number, not an integer"]),
+        (
+            "resources/list",
+            {"resources": [{"uri": "a:b", "name": "n", "size": 5.5}]},
+            ["resources[0].size is a number, not an integer"],
+        ),
         ("resources/templates/list", {"resourceTemplates": [{"name": "n"}]}, ["resourceTemplates[0].uriTemplate is missing"]),
         ("resources/read", {"contents": "none"}, ["contents is a string, not an array"]),
         ("prompts/get", {"messages": None}, ["messages is null, not an array"]),
         ("completion/complete", {"completion": {"values": ["a", 1]}}, ["completion.values[1] is an integer, not a string"]),
         ("tools/call", {"content": [], "isError": "no"}, ["isError is a string, not true or false"]),
-        ("prompts/list", {"prompts": [{"name": "p", "description": None}]}, ["prompts[0].description is null; it is left out where there is none"]),
+        (
+            "prompts/list",
+            {"prompts": [{"name": "p", "description": None}]},
+            ["prompts[0].description is null; it is left out where there is none"],
+        ),
         ("server/discover", {}, []),
         ("vendor/method", {"a": 1}, []),
     ],
-)  # fmt: skip
+)
 def test_a_problem_of_a_result_is_told_in_words(method: str, result: dict[str, Any], words: list[str]) -> None:
     assert said(method, MODERN | result) == words
 
@@ -50,7 +58,7 @@ def test_a_revision_that_nobody_knows_has_no_shape() -> None:
 def test_a_long_list_is_looked_at_in_part_and_said_to_be() -> None:
     result = MODERN | {"tools": [{"name": f"t{i}", "inputSchema": {}} for i in range(600)] + [3]}
     assert said("tools/list", result) == []
-    assert shapes.left_out(result) == "only the first 500 of 601 tools were looked at"
+    assert shapes.left_out("tools/list", result) == "only the first 500 of 601 tools were looked at"
 
 
 @pytest.mark.parametrize(

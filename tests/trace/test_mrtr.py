@@ -208,7 +208,7 @@ def test_what_is_remembered_is_bounded() -> None:
 def test_interleaved_operations_are_told_apart(operations: int, rounds: int, states: bool, same_tool: bool, seed: int) -> None:
     """Whatever the order: each operation is one conversation of its own rounds, in order."""
     source = random.Random(seed)
-    left = {op: 0 for op in range(operations)}
+    left = dict.fromkeys(range(operations), 0)
     lines, owner = [], []
     while left:
         op = source.choice(sorted(left))
