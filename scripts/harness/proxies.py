@@ -1,5 +1,6 @@
 """mitmproxy processes in front of servers: how they are told, on which ports they listen, when they are ready."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from harness.children import Child, ChildError, Children, free_ports
 
 FIRST_PORT = 8080
 STARTING = 60.0
+# mitmproxy listens before it gives up over an error of its start, such as an addon that does not load.
+SETTLING = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def start_proxy(
             for _ in upstreams:
                 child.wait_for(r"reverse proxy to .* listening at", STARTING)
             page = child.wait_for(r"Web server listening at (\S+)", STARTING)[1] if web_port else ""
+            time.sleep(SETTLING)
+            child.must_run()
             return Proxy(child, upstreams, page)
         except ChildError:
             if attempt == 3 or "address already in use" not in child.output().lower():

@@ -136,7 +136,10 @@ async def _exchange(port: int, data: bytes, end: bytes) -> tuple[bytes, list[tup
 def list_tools(port: int) -> None:
     """What every client does first, and what makes the mirrored parameters checkable."""
     data = wire.post(wire.modern_headers(f"127.0.0.1:{port}", "tools/list"), wire.request(0, "tools/list"))
-    received, _ = asyncio.run(_exchange(port, data, b"bench-server"))
+    try:
+        received, _ = asyncio.run(_exchange(port, data, b"bench-server"))
+    except (OSError, TimeoutError) as error:
+        raise LoadError(f"no tools/list through port {port}: {error!r}") from error
     if not received.startswith(b"HTTP/1.1 200"):
         raise LoadError(f"tools/list was answered {received[:300]!r}")
 
