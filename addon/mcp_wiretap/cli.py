@@ -56,6 +56,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             from mcp_wiretap.command import explain
 
             return explain.run(arguments)
+        case "serve":
+            from mcp_wiretap.command import serve
+
+            return serve.run(arguments)
         case "addon-path":
             from mcp_wiretap.command import tools
 
@@ -90,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         "explain", help="one rule: what, why, how to fix", description="Explains one rule: what it demands, why, how to fix it."
     )
     explain.add_argument("rule", metavar="RULE", help="an id (HDR006, case does not matter) or a name (name-header-mismatch)")
+    _serve(commands)
     commands.add_parser(
         "addon-path",
         help="where the addon is, for mitmweb -s",
@@ -126,6 +131,33 @@ def _annotate(commands: "argparse._SubParsersAction[_Parser]") -> None:
     annotate.add_argument("input", metavar="IN", help="a .flow file or a HAR")
     annotate.add_argument("output", metavar="OUT", help="the .flow file to write; it may not be IN")
     _judging(annotate)
+
+
+def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="a recorded server answers live clients",
+        description="Plays the servers of a recording to live clients: each request gets the recorded answer to the same method, "
+        "name and arguments, with the ids of now. What is not in the recording gets a JSON-RPC error that says so. Prints the "
+        "URL of each endpoint and serves until it is interrupted.",
+    )
+    serve.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
+    serve.add_argument("--port", type=_port, default=8000, metavar="N", help="to listen on (default: 8000; 0: any that is free)")
+    serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
+    serve.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to play, where several have the same path")
+    _timing(serve)
+
+
+def _timing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timing", choices=("recorded", "fast"), default="recorded", help="the recording's own pace (default), or without waits"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+    return int(text)
 
 
 def _judging(parser: argparse.ArgumentParser) -> None:
