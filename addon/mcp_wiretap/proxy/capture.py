@@ -15,7 +15,7 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from mcp_wiretap.proxy.faults import Faults
-from mcp_wiretap.proxy.stored import failure, is_event_stream
+from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.headers import Fields
@@ -39,15 +39,15 @@ class Trace(Protocol):
 
 def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
     """The request of a live flow. One that the client broke off has no end and no body."""
-    request = flow.request
-    data = request.data
+    data = flow.request.data
     ended = data.timestamp_end
     body = data.content if ended is not None else None
     if ended is None:
         ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
+    fields = Fields(data.headers.fields)
     return RequestSeen(
-        trace_id, ended, data.timestamp_start, request.method, request.scheme, data.host, data.port, request.path,
-        Fields(data.headers.fields), body, flow.client_conn.id, request.host_header,
+        trace_id, ended, data.timestamp_start, text(data.method), text(data.scheme), data.host, data.port, text(data.path),
+        fields, body, flow.client_conn.id, authority(data.http_version, data.authority, fields),
         isinstance(flow.client_conn.proxy_mode, ReverseMode),
     )  # fmt: skip
 
@@ -178,9 +178,10 @@ class Capture:
         response = flow.response
         assert response is not None
         trace_id = self.trace_id(flow)
-        self.trace.feed(response_started(flow, trace_id), flow)
+        started = response_started(flow, trace_id)
+        self.trace.feed(started, flow)
         # Of a response that an addon made (replay, map local) the content is there, and a callable would never be called.
-        if response.data.content is None and is_event_stream(response.headers.get("content-type", "")):
+        if response.data.content is None and is_event_stream(started.fields.first("content-type") or ""):
             tap = Tap(self, flow, trace_id, response.stream)
             self._open[flow.id] = tap
             response.stream = tap
@@ -213,7 +214,7 @@ class Capture:
         response = flow.response
         body = response.data.content if response is not None else None
         streamed = False
-        if response is not None and body is not None and is_event_stream(response.headers.get("content-type", "")):
+        if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
             self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
             streamed, body = True, None
         self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error), flow)

@@ -13,6 +13,7 @@ from mitmproxy import version
 from mitmproxy.io import compat, tnetstring
 
 type State = dict[str, Any]
+type Span = tuple[int, int, int]  # tag, start and end of a value
 
 _DIGITS = 12  # of a length: mitmproxy's own bound
 _COMMA, _SEMICOLON, _HASH, _CARET, _BANG, _TILDE, _BRACKET, _BRACE = b",;#^!~]}"
@@ -120,27 +121,25 @@ def _migrated(payload: bytes) -> State:
     return compat.migrate_flow(whole)  # type: ignore[return-value]
 
 
-def _spans(data: bytes, position: int, end: int) -> dict[bytes, tuple[int, int, int]]:
-    """The members of a dictionary: key -> (tag, start, end) of the value."""
-    found: dict[bytes, tuple[int, int, int]] = {}
+def _spans(data: bytes, position: int, end: int) -> dict[bytes, Span]:
+    """The members of a dictionary: key -> where its value is."""
+    found: dict[bytes, Span] = {}
     while position < end:
         _, start, stop = _span(data, position, end)
-        key = data[start:stop]
         span = _span(data, stop + 1, end)
-        found[key] = span
+        found[data[start:stop]] = span
         position = span[2] + 1
     return found
 
 
-def _span(data: bytes, position: int, end: int) -> tuple[int, int, int]:
+def _span(data: bytes, position: int, end: int) -> Span:
     colon = data.find(b":", position, position + _DIGITS + 1)
     if colon < 0:
         raise Damaged("a length is missing")
-    start = colon + 1
-    stop = start + int(data[position:colon])
+    stop = colon + 1 + int(data[position:colon])
     if stop >= end:
         raise Damaged("a value is longer than what holds it")
-    return data[stop], start, stop
+    return data[stop], colon + 1, stop
 
 
 def _parts(data: bytes) -> State:
@@ -157,28 +156,40 @@ def _parts(data: bytes) -> State:
     return parts
 
 
-def _at(data: bytes, span: tuple[int, int, int]) -> Any:
+def _at(data: bytes, span: Span) -> Any:
     tag, start, end = span
     if tag == _BRACE:
         items: dict[Any, Any] = {}
-        position = start
-        while position < end:
-            colon = data.find(b":", position, position + _DIGITS + 1)
-            key_stop = colon + 1 + int(data[position:colon])
-            key = _at(data, (data[key_stop], colon + 1, key_stop))
-            inner = _span(data, key_stop + 1, end)
-            items[key] = _at(data, inner)
-            position = inner[2] + 1
+        while start < end:
+            name = _span(data, start, end)
+            inner = _span(data, name[2] + 1, end)
+            items[_at(data, name)] = _at(data, inner)
+            start = inner[2] + 1
         return items
     if tag == _BRACKET:
-        values = []
-        position = start
-        while position < end:
-            inner = _span(data, position, end)
-            values.append(_at(data, inner))
-            position = inner[2] + 1
-        return values
+        return _list(data, start, end)
     return _SCALARS[tag](data[start:end])
+
+
+def _list(data: bytes, position: int, end: int) -> list[Any]:
+    """As `_span` and `_at` for each value, in one loop: half of a flow's values are in the lists of its header fields."""
+    values: list[Any] = []
+    while position < end:
+        colon = data.find(b":", position, position + _DIGITS + 1)
+        if colon < 0:
+            raise Damaged("a length is missing")
+        stop = colon + 1 + int(data[position:colon])
+        if stop >= end:
+            raise Damaged("a value is longer than what holds it")
+        tag = data[stop]
+        if tag == _COMMA:
+            values.append(data[colon + 1 : stop])
+        elif tag == _BRACKET:
+            values.append(_list(data, colon + 1, stop))
+        else:
+            values.append(_at(data, (tag, colon + 1, stop)))
+        position = stop + 1
+    return values
 
 
 def _boolean(text: bytes) -> bool:

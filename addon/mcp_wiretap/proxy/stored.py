@@ -30,8 +30,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
         return events
     ended = _ended_at(response, error)
     if response is None:
-        by, text = _who(error, response, metadata)
-        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, text))
+        by, why = _who(error, response, metadata)
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why))
         return events
     head = response["timestamp_start"]
     head = float(head) if head is not None else seen.at
@@ -46,11 +46,11 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
         body, streamed = None, True
     if ended is None:
         return events  # saved while it was open
-    by, text = _who(error, response, metadata)
+    by, why = _who(error, response, metadata)
     dropped = metadata.get("mcp.dropped")
     events.append(
         ExchangeEnded(
-            flow, ended, body, streamed, by, text, dropped if isinstance(dropped, int) else 0, decode_problem=problem
+            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem
         )
     )
     return events
@@ -71,31 +71,29 @@ def _request(
     head = response["timestamp_start"] if response is not None else None
     if head is not None and started <= head < ended:
         ended = head  # HAR readers give the request the end of the whole entry
-    scheme, host, port = address or (_text(request["scheme"]), _name(request["host"]), request["port"])
+    scheme, host, port = address or (text(request["scheme"]), _name(request["host"]), request["port"])
     fields = Fields([(name, value) for name, value in request["headers"]])
+    client = state["client_conn"]
     return RequestSeen(
-        flow, float(ended), started, _text(request["method"]), scheme, host, port, _text(request["path"]), fields, body,
-        state["client_conn"]["id"], _authority(request, fields), _is_reverse(state["client_conn"].get("proxy_mode")),
+        flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
+        client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
     )  # fmt: skip
 
 
 def _is_reverse(mode: bytes | str | None) -> bool:
     """Whether the client took the proxy for the server: the URL is then not the one that it called."""
-    return mode is not None and _text(mode).startswith("reverse")
+    return mode is not None and text(mode).startswith("reverse")
 
 
-def _authority(request: State, fields: Fields) -> str | None:
-    """As mitmproxy's `host_header`: :authority on HTTP/2 and 3, Host before."""
+def authority(http_version: bytes, named: bytes, fields: Fields) -> str | None:
+    """What the client called the host: :authority on HTTP/2 and 3 (`named`), Host before."""
+    if named and http_version.startswith((b"HTTP/2", b"HTTP/3")):
+        return _idna(named)
     hosts = fields.all_bytes("host")
-    host = ", ".join(_text(h) for h in hosts) if hosts else None
-    if _text(request["http_version"]) in ("HTTP/2.0", "HTTP/2", "HTTP/3", "HTTP/3.0"):
-        return _idna(request["authority"]) or host
-    return host
+    return ", ".join(map(text, hosts)) if hosts else None
 
 
-def _idna(value: bytes | str) -> str:
-    if isinstance(value, str):
-        return value
+def _idna(value: bytes) -> str:
     try:
         return value.decode("idna")
     except UnicodeError:
@@ -114,30 +112,30 @@ def _who(error: State | None, response: State | None, metadata: State) -> tuple[
     stored)."""
     if error is None:
         return "complete", None
-    text: str = error["msg"]
+    said: str = error["msg"]
     noted = metadata.get("mcp.ended")
     by = _ENDS.get(noted) if isinstance(noted, str) else None
     if by is None:
-        by = _who_by_text(text, response is not None)
-    return by, failure(text, by)
+        by = _who_by_text(said, response is not None)
+    return by, failure(said, by)
 
 
-def _who_by_text(text: str, answered: bool) -> EndedBy:
-    if text == "Client disconnected." or text.endswith("(CANCEL)"):
+def _who_by_text(said: str, answered: bool) -> EndedBy:
+    if said == "Client disconnected." or said.endswith("(CANCEL)"):
         return "client"
     if answered:
-        return "server" if "peer closed connection without sending complete message body" in text else "unknown"
-    refused = "Connect call failed" in text or "server closed connection" in text or text.startswith("[Errno")
+        return "server" if "peer closed connection without sending complete message body" in said else "unknown"
+    refused = "Connect call failed" in said or "server closed connection" in said or said.startswith("[Errno")
     return "server" if refused else "unknown"
 
 
-def failure(text: str, by: EndedBy) -> str:
+def failure(said: str, by: EndedBy) -> str:
     """mitmproxy's word for an error, put right where it is known to say something else than happened."""
-    if text == "Connection killed.":
+    if said == "Connection killed.":
         return "killed in mitmproxy"
-    if by == "unknown" and text == "Client disconnected.":
+    if by == "unknown" and said == "Client disconnected.":
         return "closed by mitmproxy after too long without traffic (option tcp_timeout)"
-    return text
+    return said
 
 
 def is_event_stream(content_type: str) -> bool:
@@ -181,7 +179,8 @@ def split(body: bytes, times: list[float], end: float) -> Iterator[tuple[float, 
         yield end, body[boundary:]
 
 
-def _text(value: bytes | str) -> str:
+def text(value: bytes | str) -> str:
+    """A member that mitmproxy keeps as bytes, as its own properties read it."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
 
 

@@ -10,7 +10,7 @@ from mcp_wiretap.proxy.annotate import annotate
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.report.comment import is_mrtr
-from mcp_wiretap.trace.events import Event
+from mcp_wiretap.trace.events import Event, ResponseStarted
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
 
@@ -47,7 +47,10 @@ class Watch:
         """Take the next event of a flow, in the hook of that flow."""
         if event.flow not in self.flows:
             self.flows[event.flow] = current
-        self.show(self.follow(event), current)
+        changed = self.follow(event)
+        if isinstance(event, ResponseStarted) and len(changed) == 1 and not (changed[0].stream or changed[0].faults):
+            return  # what its end brings is written once
+        self.show(changed, current)
 
     def follow(self, event: Event) -> list[Exchange]:
         """Take the next event; the exchanges whose verdict changed."""

@@ -118,4 +118,6 @@ def number(value: int) -> int | str:
 
 def shown(text: str, limit: int) -> str:
     """Text from the wire on one line, visible, encodable, cut."""
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
     return safe(one_line(text, limit))
