@@ -56,13 +56,14 @@ class McpContentview(Contentview):
         if not isinstance(flow, HTTPFlow) or metadata.http_message is None:
             raise ValueError("not an HTTP message")
         try:
-            subject = self._subject(flow)
+            subject = self.subject(flow)
             return page.request(subject) if metadata.http_message is flow.request else page.response(subject)
         except Exception as error:
             self._faults.note("content view", error, flow.id)
             raise
 
-    def _subject(self, flow: HTTPFlow) -> Subject:
+    def subject(self, flow: HTTPFlow) -> Subject:
+        """A flow read again, with what the trace knows of it."""
         settings = self._settings()
         found = self._find(flow)
         whole = _read(flow, settings, None if found is not None else settings.book())

@@ -15,6 +15,7 @@ from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.loaded import Loaded
+from mcp_wiretap.proxy.pages import Pages
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
@@ -38,7 +39,8 @@ class Wiretap(Commands):
 
     def load(self, loader: Loader) -> None:
         options.add(loader)
-        contentviews.add(McpContentview(self.find, self.settings, self.faults))
+        self.contentview = McpContentview(self.find, self.settings, self.faults)
+        contentviews.add(self.contentview)
 
     def configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
@@ -97,15 +99,18 @@ class Wiretap(Commands):
     def settings(self) -> options.Settings:
         return self.watch.settings if self.watch is not None else options.Settings.read(ctx.options)
 
-    def inspectors(self) -> list[Inspector]:
+    def watches(self) -> list[Watch]:
         """The traces: live traffic, then each file that was loaded."""
         watches = [self.watch, *(self.loaded.watches if self.loaded is not None else ())]
-        return [watch.inspector for watch in watches if watch is not None]
+        return [watch for watch in watches if watch is not None]
+
+    def inspectors(self) -> list[Inspector]:
+        return [watch.inspector for watch in self.watches()]
 
     def _mount_pages(self) -> None:
         """The inspector's pages, where mitmweb runs."""
-        if getattr(ctx.master, "app", None) is not None and (mount := getattr(web, "mount", None)) is not None:
-            mount(ctx.master, self.inspectors)
+        if getattr(ctx.master, "app", None) is not None:
+            web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
 
     def _use(self, settings: options.Settings) -> None:
         if self.watch is None or self.loaded is None or self._capture is None:

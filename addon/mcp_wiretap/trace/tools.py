@@ -190,6 +190,17 @@ class Tools(Tracker):
             elif self._refused and isinstance(name := request.params.get("name"), str):
                 self._refused.get(_client(request.exchange), {}).pop(name, None)
 
+    # For the pages
+
+    def history(self, url: str, name: str) -> list[ToolDefinition]:
+        """The definitions of a tool that are remembered, in order of their first sight, under whatever Authorization."""
+        found = [v.definition for (at, _), listed in self._sets.items() if at == url for v in listed.by_name.get(name, ())]
+        return sorted(found, key=lambda definition: definition.listed_at)
+
+    def versions(self, url: str, name: str) -> int:
+        """The most definitions that one set of an endpoint holds of a tool."""
+        return max((len(listed.by_name.get(name, ())) for (at, _), listed in self._sets.items() if at == url), default=0)
+
     # A list
 
     def _listed(self, message: Message, request: Message) -> None:

@@ -19,14 +19,14 @@ class _Budget:
 
 
 def request(subject: Subject) -> list[str]:
-    return _section("body", _content(subject.whole, "request"))
+    return _section("body", content(subject.whole, "request"))
 
 
 def response(subject: Subject) -> list[str]:
     """The body, or the messages of the stream's events."""
     whole = subject.whole
     if whole.stream is None:
-        return _section("body", _content(whole, "response"))
+        return _section("body", content(whole, "response"))
     out: list[str] = []
     budget = _Budget()
     for item in whole.stream.items:
@@ -41,7 +41,7 @@ def response(subject: Subject) -> list[str]:
     return out
 
 
-def _content(whole: Exchange, side: str) -> tuple[Any, str | None]:
+def content(whole: Exchange, side: str) -> tuple[Any, str | None]:
     """(the JSON value, or why there is none)."""
     reading = whole.reading if side == "request" else whole.answer_reading
     if reading is None:
@@ -51,8 +51,8 @@ def _content(whole: Exchange, side: str) -> tuple[Any, str | None]:
     return None, reading.problem or reading.kind
 
 
-def _section(name: str, content: tuple[Any, str | None]) -> list[str]:
-    found, problem = content
+def _section(name: str, holds: tuple[Any, str | None]) -> list[str]:
+    found, problem = holds
     if problem == "empty":
         return [f"{name}: none"]
     if problem is not None:
@@ -65,6 +65,11 @@ def _json(name: str, item: Any, cut: bool) -> list[str]:
     text = visible_json(jsonrpc.dumps(item, indent=2))
     head = note("shortened; the Raw and JSON views have all of it") if cut else []
     return [*head, *f"{name}: {text}".split("\n")]
+
+
+def pretty(item: Any) -> str:
+    """A JSON value over several lines as it may be shown: masked, shortened, visible."""
+    return visible_json(jsonrpc.dumps(shortened(item, _Budget()), indent=2))
 
 
 def visible_json(text: str) -> str:

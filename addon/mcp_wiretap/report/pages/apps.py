@@ -1,0 +1,107 @@
+"""The page Apps and extensions: what each side advertises, `ui://` resources, the tools linked to them, what they ask of a host.
+Nothing of it is ever rendered."""
+
+from datetime import tzinfo
+from typing import Any
+
+from mcp_wiretap.report.pages import rows as parts
+from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.report.pages.tools import _ui
+from mcp_wiretap.report.pages.traces import Traces
+from mcp_wiretap.report.pages.words import State, clock, host, server_name, server_version, shown, size
+from mcp_wiretap.trace.listed import Listing, UiResource
+from mcp_wiretap.trace.tools import ToolDefinition
+from mcp_wiretap.trace.who import Who
+
+UI = "io.modelcontextprotocol/ui"
+
+
+def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, Any]]:
+    """One card an endpoint."""
+    out = []
+    for ledger in traces.ledgers:
+        for tally in ledger.endpoints.values():
+            endpoint = tally.endpoint
+            if not endpoint.proven or chosen.chosen.get("endpoint", "") not in endpoint.url.lower():
+                continue
+            card = _card(ledger.number, endpoint, zone)
+            if chosen.fits_words(endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"])):
+                out.append(card)
+    return sorted(out, key=lambda card: (-len(card["apps"]), -len(card["extensions"]), card["server"]))
+
+
+def _card(number: int, endpoint: Any, zone: tzinfo | None) -> dict[str, Any]:
+    capabilities = endpoint.capabilities or {}
+    declared = capabilities.get("extensions")
+    server = {shown(k, 200): v for k, v in list(declared.items())[:50]} if isinstance(declared, dict) else {}
+    who: dict[Any, Who] = endpoint.facts.get("who", {})
+    clients: dict[str, list[str]] = {}
+    for client in who.values():
+        for name in client.extensions:
+            clients.setdefault(name, []).append(client.name or client.key)
+    extensions = [
+        {
+            "name": name,
+            "server": name in server,
+            "settings": parts.brief(server[name], 200) if server.get(name) not in (None, {}) else "",
+            "clients": ", ".join(dict.fromkeys(clients.get(name, ()))),
+            "state": _state(name in server, name in clients),
+        }
+        for name in sorted({*server, *clients})
+    ]
+    return {
+        "key": f"a{number}-{shown(endpoint.url, 200)}",
+        "era": endpoint.era,
+        "server": server_name(endpoint),
+        "version": server_version(endpoint),
+        "host": host(endpoint.url),
+        "extensions": extensions,
+        "experimental": [shown(k, 100) for k in list(capabilities.get("experimental") or {})[:30]] if isinstance(capabilities.get("experimental"), dict) else [],
+        "apps": _apps(endpoint, zone),
+    }  # fmt: skip
+
+
+def _state(server: bool, client: bool) -> State:
+    if server and client:
+        return State("ok", "eq", "both sides")
+    return State("off", "minus", "server only" if server else "client only")
+
+
+def _apps(endpoint: Any, zone: tzinfo | None) -> list[dict[str, Any]]:
+    read: dict[str, UiResource] = endpoint.facts.get("ui", {})
+    linked: dict[str, list[str]] = {}
+    for definition in endpoint.tools.values():
+        if isinstance(definition, ToolDefinition) and (uri := _ui(definition.raw)):
+            linked.setdefault(uri, []).append(shown(definition.name, 100))
+    listed: dict[str, Listing] = endpoint.facts.get("listed", {})
+    resources = listed["resources"].items if "resources" in listed else {}
+    uris = dict.fromkeys([*linked, *(uri for uri in resources if uri.startswith("ui://")), *read])
+    out = []
+    for uri in list(uris)[:200]:
+        found = read.get(uri)
+        asks = found.asks if found is not None else resources.get(uri, {}).get("ui", {})
+        out.append(
+            {
+                "uri": shown(uri, 300),
+                "mime": found.mime if found is not None else shown(resources.get(uri, {}).get("mimeType", ""), 100),
+                "size": size(found.size) if found is not None else "",
+                "read": clock(found.at, zone) if found is not None else "",
+                "flow": parts.link(found.flow, "response") if found is not None else None,
+                "tools": linked.get(uri, []),
+                "listed": uri in resources,
+                "csp": _csp(asks.get("csp") if isinstance(asks, dict) else None),
+                "permissions": [shown(p, 60) for p in list(asks["permissions"])[:20]] if isinstance(asks, dict) and isinstance(asks.get("permissions"), dict | list) else [],
+                "domain": shown(asks["domain"], 200) if isinstance(asks, dict) and isinstance(asks.get("domain"), str) else "",
+            }
+        )  # fmt: skip
+    return out
+
+
+def _csp(csp: Any) -> list[dict[str, Any]]:
+    """What the app asks the host's CSP to allow."""
+    if not isinstance(csp, dict):
+        return []
+    return [
+        {"name": shown(name, 60), "values": [shown(v, 200) for v in values[:30]] if isinstance(values, list) else [parts.brief(values, 200)]}
+        for name, values in list(csp.items())[:20]
+    ]

@@ -1,0 +1,155 @@
+"""The pages as handlers of mitmweb. Everything here hangs on mitmweb's internals (`mitmproxy.tools.web.app`), nothing elsewhere.
+
+Used of them: `RequestHandler` (wraps the methods of a class with the check of token and cookie, sets CSP and frame headers, checks
+Sec-Fetch-Site; tornado checks XSRF), `WebSocketEventBroadcaster` (authenticated, same origin), `master.app.add_handlers`,
+`master.web_url`, `master.view.get_by_id`.
+"""
+
+import logging
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from mitmproxy.tools.web import app as webapp
+
+from mcp_wiretap.trace.finding import Silence
+from mcp_wiretap.web.live import Live, Subscription
+from mcp_wiretap.web.render import STATIC
+from mcp_wiretap.web.site import NAMES, Site
+from mcp_wiretap.web.source import Source
+
+logger = logging.getLogger(__name__)
+
+_TYPES = {"css": "text/css; charset=UTF-8", "js": "text/javascript; charset=UTF-8", "svg": "image/svg+xml"}
+MOST_REASON = 500
+MOST_WAITING = 500  # messages queued for one page; one that does not read is let go
+
+
+def install(master: Any, source: Source) -> str:
+    """Add the handlers; the address of the first page. Raises where mitmweb is another one than we know."""
+    site = Site(source, master.view.get_by_id)
+    site.theme = lambda: getattr(master.options, "web_theme", "system")
+    live = Live(site)
+    address = str(master.web_url)
+    master.app.add_handlers(r".*", _handlers(site, live))
+    live.start()
+    before, mark, after = address.partition("?")
+    return f"{before.rstrip('/')}/mcp/{mark}{after}"
+
+
+def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
+    class Handler(webapp.RequestHandler):
+        def query(self) -> dict[str, str]:
+            return {name: self.get_query_argument(name, "") for name in self.request.query_arguments if name != "token"}
+
+        def html(self, text: str) -> None:
+            self.set_header("Content-Type", "text/html; charset=UTF-8")
+            self.set_header("Cache-Control", "no-store")
+            self.set_header("Referrer-Policy", "no-referrer")
+            self.finish(text.encode("utf-8", "backslashreplace"))
+
+        def plain(self, text: str) -> None:
+            self.set_header("Content-Type", "text/plain; charset=UTF-8")
+            self.set_header("Cache-Control", "no-store")
+            self.finish(text.encode("utf-8", "backslashreplace"))
+
+    class Root(Handler):
+        def get(self) -> None:
+            self.redirect("/mcp/" + (f"?{self.request.query}" if self.request.query else ""))
+
+    class Page(Handler):
+        def auth_fail(self, invalid_password: bool) -> None:
+            self.render("login.html", invalid_password=invalid_password)
+
+        async def get(self, name: str) -> None:
+            if (name or "overview") not in NAMES:
+                raise webapp.APIError(404, "No such page.")
+            assert self.xsrf_token  # the cookie that state-changing requests need
+            self.html(await site.page(name or "overview", self.query()))
+
+        async def post(self, name: str) -> None:  # the login form
+            self.redirect(f"/mcp/{quote(name or '')}", status=303)
+
+    class Rows(Handler):
+        async def get(self, name: str) -> None:
+            if name not in NAMES:
+                raise webapp.APIError(404, "No such page.")
+            await site.settle()
+            window = await site.rows(name, self.query())
+            self.set_header("X-Older", window.older)
+            self.html("\n".join(window.rows))
+
+    class Row(Handler):
+        async def get(self, name: str) -> None:
+            await site.settle()
+            found = site.detail(name, self.get_query_argument("key", ""))
+            if found is None:
+                raise webapp.APIError(404, "This row is not there any more.")
+            self.html(found)
+
+    class Copy(Handler):
+        def get(self, what: str) -> None:
+            found = site.copy(what, self.get_query_argument("key", ""))
+            if found is None:
+                raise webapp.APIError(404, "mitmproxy has this flow no more.")
+            self.plain(found)
+
+    class Static(Handler):
+        def get(self, name: str, ending: str) -> None:
+            path = STATIC / f"{name}.{ending}"
+            if not path.is_file():
+                raise webapp.APIError(404, "No such file.")
+            self.set_header("Content-Type", _TYPES[ending])
+            self.set_header("Cache-Control", "no-cache")
+            self.finish(path.read_bytes())
+
+    class SilenceRule(Handler):
+        async def post(self) -> None:
+            from mcp_wiretap.report.pages.findings import project_lines
+
+            wanted = self.json
+            rule, endpoint = str(wanted.get("rule", "")), str(wanted.get("endpoint", "") or "*")
+            reason = " ".join(str(wanted.get("reason", "")).split())[:MOST_REASON]
+            known = site.traces.rules
+            if rule not in known and rule not in {r.family for r in known.values()}:
+                raise webapp.APIError(400, "There is no such rule.")
+            if not reason:
+                raise webapp.APIError(400, "A silence needs a reason.")
+            silence = Silence(rule, endpoint, reason)
+            count = await site.silence(silence)
+            self.write({"count": count, "toml": project_lines(silence)})
+
+    class Updates(webapp.WebSocketEventBroadcaster):
+        connections: ClassVar[set[Any]] = set()
+        subscription: Subscription | None = None
+
+        def open(self, *args: str, **kwargs: str) -> None:
+            super().open(*args, **kwargs)
+            query = {name: self.get_query_argument(name, "") for name in self.request.query_arguments}
+            page = query.pop("page", "overview")
+            self.subscription = live.subscribe(self._tell, page if page in NAMES else "overview", query)
+
+        def _tell(self, text: str) -> None:
+            if self._send_queue.qsize() > MOST_WAITING:
+                self.close(1008, "does not read")
+                return
+            self.send(text.encode("utf-8", "backslashreplace"))
+
+        def on_message(self, message: str | bytes) -> None:
+            return None  # pages only listen
+
+        def on_close(self) -> None:
+            if self.subscription is not None:
+                live.unsubscribe(self.subscription)
+            super().on_close()
+
+    names = "|".join(NAMES)
+    return [
+        (r"/mcp", Root),
+        (rf"/mcp/({names})?", Page),
+        (rf"/mcp/rows/({names})", Rows),
+        (rf"/mcp/row/({names})", Row),
+        (r"/mcp/copy/(json|curl|case)", Copy),
+        (r"/mcp/static/([a-z]+)\.(css|js|svg)", Static),
+        (r"/mcp/silence", SilenceRule),
+        (r"/mcp/updates", Updates),
+    ]
