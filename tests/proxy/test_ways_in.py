@@ -82,8 +82,7 @@ async def test_forward_mode_by_environment(tmp_path, monkeypatch):
 
 
 async def test_https_with_the_proxys_authority(tmp_path, monkeypatch):
-    store = CertStore.from_store(tmp_path / "server", "mitmproxy", 2048)
-    async with serving("demo-modern") as (url,), tls(store, url) as port:
+    async with serving("demo-modern") as (url,), tls(tmp_path / "server", url) as port:
         with wire.proxy(tmp_path, options=["--mode", "regular@18191", "--set", "ssl_insecure=true"]) as proxy:
             await asyncio.to_thread(proxy.child.wait_for, r"HTTP\(S\) proxy listening", 30)
             monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:18191")
@@ -95,10 +94,10 @@ async def test_https_with_the_proxys_authority(tmp_path, monkeypatch):
 
 
 @contextlib.asynccontextmanager
-async def tls(store: CertStore, url: str) -> AsyncIterator[int]:
-    """A TLS end in front of a plain server; its port."""
-    entry = store.get_cert("localhost", [])
-    pem = Path((store.default_ca.to_cryptography and store.default_chain_file) or "").parent / "server.pem"
+async def tls(folder: Path, url: str) -> AsyncIterator[int]:
+    """A TLS end in front of a plain server; its port. Its certificate is signed by an authority that nobody trusts."""
+    entry = CertStore.from_store(folder, "mitmproxy", 2048).get_cert("localhost", [])
+    pem = folder / "server.pem"
     pem.write_bytes(entry.cert.to_pem() + _key(entry))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
