@@ -20,6 +20,7 @@ from mcp_wiretap.trace.discover import Discoveries
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.expectation import Expectations
 from mcp_wiretap.trace.finding import Unchecked
+from mcp_wiretap.trace.gist import Gists
 from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.listed import Listed
@@ -70,6 +71,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Listed,
     CallCounts,
     Logs,
+    Gists,
 )
 
 

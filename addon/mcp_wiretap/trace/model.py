@@ -224,6 +224,8 @@ class Exchange:
     method: str | None = None
     name: str | None = None
     jsonrpc_id: Any = None
+    asked: str = ""  # in a few words, for lists (`trace.gist`)
+    said: str = ""
     outcome: Outcome = "none"
     error_code: int | None = None
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that

@@ -56,6 +56,7 @@ class _Entry:
     findings: tuple[tuple[str, str, str], ...] = ()
     waiting: bool = False
     open_stream: bool = False
+    heads: bool = False  # it has a row of its own in Protocol
 
 
 class Ledger:
@@ -74,6 +75,7 @@ class Ledger:
         self.flows = 0  # all flows seen, those that are not MCP too
         self.listed = 0  # MCP, authorization and preflight
         self.oauth = 0
+        self.operations = 0
         self.latest = 0.0  # newest time seen
         self._entries: dict[str, _Entry] = {}
         self._others: set[str] = set()
@@ -132,6 +134,10 @@ class Ledger:
             self._count(entry, exchange)
         if exchange.kind == "mcp" and is_stream(exchange):
             self.streams[flow] = None
+        conversation = exchange.conversation
+        heads = exchange.kind == "mcp" and (conversation is None or conversation.id == flow)
+        self.operations += heads - entry.heads
+        entry.heads = heads
         self._states(entry, exchange)
         self._findings(entry, exchange)
 

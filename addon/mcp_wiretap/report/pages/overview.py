@@ -46,6 +46,7 @@ def summary(traces: Traces) -> dict[str, Any]:
         "endpoints": sum(eras.values()),
         "flows": sum(ledger.flows for ledger in traces.ledgers),
         "listed": sum(ledger.listed for ledger in traces.ledgers),
+        "operations": sum(ledger.operations for ledger in traces.ledgers),
         "error": counts["error"],
         "warning": counts["warning"],
         "info": counts["info"],

@@ -155,10 +155,10 @@ def _summary(head: Exchange, conversation: Conversation | None, rounds: list[Exc
         if any(link.by == "negotiation" for link in conversation.links):
             eras = dict.fromkeys(e.era for e in rounds)
             return shown(" → ".join(f"{e.method or e.http_method} {e.status or ''}".strip() for e in rounds[:4]) or str(eras), 160)
-        return f"linked by {', '.join(by)}"
-    if head.revision and head.method in ("initialize", "server/discover"):
-        return shown(head.revision, 40)
-    return ""
+        middle = [e.said for e in rounds[:-1] if e.said and e.outcome == "input_required"]
+        words = [head.asked, " → ".join(middle[:3]), last.said if last is not head or not middle else ""]
+        return shown(" · ".join(w for w in words if w), 200) or f"linked by {', '.join(by)}"
+    return shown(" · ".join(words for words in (head.asked, head.said) if words), 200)
 
 
 def bars(conversation: Conversation | None, rounds: list[Exchange]) -> list[dict[str, Any]]:
