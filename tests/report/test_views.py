@@ -8,6 +8,7 @@ one of its messages. `python -m tests.report.test_views` writes the pages anew; 
 
 import re
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ruamel.yaml import YAML
 
 from mcp_wiretap.example import read_script
 from mcp_wiretap.report.view import page, yaml
-from mcp_wiretap.report.view.subject import Subject, read_alone
+from mcp_wiretap.report.view.subject import Subject, following, read_alone
 from mcp_wiretap.rule import RuleBook, find_rules
 from mcp_wiretap.trace.events import ExchangeEnded, RequestSeen, ResponseStarted
 from mcp_wiretap.trace.inspector import Inspector
@@ -43,7 +44,10 @@ def subjects(script: str, select: tuple[str, ...] = ()) -> list[Subject]:
         return read_alone(events[flow])
 
     rules = {rule.id: rule for rule in RULES}
-    return [Subject(exchange, sibling(exchange.flow), True, sibling, rules) for exchange in inspector.exchanges.values()]
+    return [
+        Subject(exchange, sibling(exchange.flow), True, sibling, rules, partial(following, inspector, exchange))
+        for exchange in inspector.exchanges.values()
+    ]
 
 
 def rendered(script: str, side: str, number: int) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 from mcp_types import methods
 from pydantic import ValidationError
 
+from mcp_wiretap.report import comment
 from mcp_wiretap.report.view import calls, headers
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import Row, block, key, pairs, scalar, value
-from mcp_wiretap.report.words import short_flow
+from mcp_wiretap.report.words import duration, short_flow
 from mcp_wiretap.trace import mirror, schema
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
@@ -48,12 +49,36 @@ def panel(subject: Subject) -> list[Row]:
         rows.append((2, f"data: {value(masked(data))}", ""))
     found = next((f for f in subject.record.findings if f.rule in _JUDGED_WRONG), None)
     if found is not None:
-        judged = f"{WRONG}: {found.message}  [{found.rule}]"
+        judged = f"{WRONG if found.severity == 'error' else OPEN}: {found.message}  [{found.rule}]"
     if wire or judged:
         rows += [(0, "", ""), (0, "against the wire:", ""), *wire]
         if judged:
             rows += pairs([("verdict", scalar(judged, 1_000), "")], 2)
     return rows
+
+
+def afterwards(subject: Subject) -> list[Row]:
+    """What the client did after a refusal that asks for something: after -32020 it should list again, after -32022 take another
+    version."""
+    record = subject.record
+    if record.error_code not in _ASK_FOR_MORE or record.ended is None:
+        return []
+    rows: list[Row] = []
+    for later in subject.following():
+        what = " ".join(comment.shown(word, 60) for word in (later.method or later.http_method, later.name) if word)
+        gap = duration((later.started - record.ended) * 1000)
+        said = f"{gap} later, {comment.outcome(later)}"
+        if later.revision != record.revision and later.revision is not None:
+            said += f", {later.revision}"
+        rows.append((2, f"- {scalar(what)}", f"flow {short_flow(later.flow)}, {said}"))
+    return [(0, "afterwards:", _ASK_FOR_MORE[record.error_code]), *rows] if rows else []
+
+
+_ASK_FOR_MORE = {
+    rev.HEADER_MISMATCH: "after -32020 a client should list the tools again, then call again",
+    rev.MISSING_CAPABILITY: "",
+    rev.UNSUPPORTED_VERSION: "after -32022 a client should go on with a version of the list",
+}
 
 
 def _facts(subject: Subject, answer: Message, code: int | None) -> Iterable[tuple[str, str, str]]:

@@ -38,6 +38,7 @@ def response(subject: Subject) -> str:
         (
             head.outcome,
             errors.panel,
+            errors.afterwards,
             events.table,
             events.progress,
             results.result,

@@ -1,6 +1,6 @@
 """What a page is about: the flow's own bytes read again, and what the trace knows of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcp_wiretap.rule import Rule
@@ -29,16 +29,30 @@ def read_alone(events: Iterable[Event], limits: Limits | None = None, judge: Jud
     return next(iter(inspector.exchanges.values()), None)
 
 
+def following(inspector: Inspector, record: Exchange, most: int = 3) -> list[Exchange]:
+    """What the same client asked next at the same endpoint, after the answer."""
+    later: list[Exchange] = []
+    for other in reversed(inspector.exchanges.values()):
+        if other is record:
+            break
+        same = other.endpoint is record.endpoint and (other.client_info, other.auth) == (record.client_info, record.auth)
+        if same and other.kind == "mcp" and record.ended is not None and other.started >= record.ended:
+            later.append(other)
+    return later[::-1][:most]
+
+
 @dataclass
 class Subject:
     """`record` is what the trace knows (its parsed bodies may be gone), `whole` the same flow read again; without a record, the
-    flow was judged alone. `sibling` gives another flow of the trace, read again; None where mitmproxy has it no more."""
+    flow was judged alone. `sibling` gives another flow of the trace, read again; None where mitmproxy has it no more.
+    `following` gives what the same client did next at the same endpoint."""
 
     record: Exchange
     whole: Exchange
     known: bool = True
     sibling: Callable[[str], Exchange | None] = lambda _: None
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    following: Callable[[], Sequence[Exchange]] = tuple
 
     @property
     def request(self) -> Message | None:
