@@ -47,7 +47,9 @@ def marked(text: str | None) -> Markup:
         return escape(text) if text.isascii() else Markup("<bdi>{}</bdi>").format(text)
     out, end = Markup(""), 0
     for found in _CONTROL.finditer(text):
-        out += escape(text[end : found.start()]) + Markup('<span class="ctl" title="invisible character">{}</span>').format(found.group())
+        out += escape(text[end : found.start()]) + Markup('<span class="ctl" title="invisible character">{}</span>').format(
+            found.group()
+        )
         end = found.end()
     return Markup("<bdi>{}</bdi>").format(out + escape(text[end:]))
 

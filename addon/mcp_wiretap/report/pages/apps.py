@@ -25,7 +25,9 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
             if not endpoint.proven or chosen.chosen.get("endpoint", "") not in endpoint.url.lower():
                 continue
             card = _card(ledger.number, endpoint, zone)
-            if chosen.fits_words(endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"])):
+            if chosen.fits_words(
+                endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"])
+            ):
                 out.append(card)
     return sorted(out, key=lambda card: (-len(card["apps"]), -len(card["extensions"]), card["server"]))
 
@@ -102,6 +104,9 @@ def _csp(csp: Any) -> list[dict[str, Any]]:
     if not isinstance(csp, dict):
         return []
     return [
-        {"name": shown(name, 60), "values": [shown(v, 200) for v in values[:30]] if isinstance(values, list) else [parts.brief(values, 200)]}
+        {
+            "name": shown(name, 60),
+            "values": [shown(v, 200) for v in values[:30]] if isinstance(values, list) else [parts.brief(values, 200)],
+        }
         for name, values in list(csp.items())[:20]
     ]

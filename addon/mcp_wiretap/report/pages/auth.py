@@ -134,7 +134,9 @@ def _step(traces: Traces, exchange: Exchange, start: float, flow: _Flow) -> dict
         "step": name,
         "kind": kind,
         "ok": ok,
-        "what": shown(exchange.method or f"{exchange.http_method} {exchange.url.partition('://')[2].partition('/')[2].join(('/', ''))}", 160),
+        "what": shown(
+            exchange.method or f"{exchange.http_method} {exchange.url.partition('://')[2].partition('/')[2].join(('/', ''))}", 160
+        ),
         "name": shown(exchange.name, 80) if exchange.name is not None else "",
         "host": host(exchange.url),
         "status": status_state(exchange),
@@ -142,7 +144,10 @@ def _step(traces: Traces, exchange: Exchange, start: float, flow: _Flow) -> dict
         "issuer": next((value for key, value in facts if key in ("issuer", "iss")), ""),
         "scope": next((value for key, value in facts if key == "scope"), ""),
         "flow": parts.link(exchange.flow),
-        "findings": [{"rule": f.rule, "state": SEVERITY[f.severity or "info"], "message": shown(f.message, 200)} for f in exchange.findings[:8]],
+        "findings": [
+            {"rule": f.rule, "state": SEVERITY[f.severity or "info"], "message": shown(f.message, 200)}
+            for f in exchange.findings[:8]
+        ],
     }
 
 
@@ -153,7 +158,9 @@ def _facts(traces: Traces, exchange: Exchange) -> tuple[str, list[tuple[str, str
     challenge = fields.first("www-authenticate") if fields is not None else None
     if exchange.kind == "mcp":
         if exchange.status in (401, 403):
-            return "Challenge", [("www-authenticate", shown(challenge, 400))] if challenge else [("challenge", "none: no WWW-Authenticate")]
+            return "Challenge", [("www-authenticate", shown(challenge, 400))] if challenge else [
+                ("challenge", "none: no WWW-Authenticate")
+            ]
         return "In use", [("authorization", f"(sha {exchange.auth})")] if exchange.auth else []
     query = dict(parse_qsl(exchange.query, max_num_fields=100)) if len(exchange.query) < 20_000 else {}
     subject = traces.whole(exchange.flow)

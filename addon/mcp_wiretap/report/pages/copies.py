@@ -30,7 +30,10 @@ def _exchange(subject: Subject) -> dict[str, Any]:
         "status": whole.status,
         "response": _value(whole, "response") if whole.stream is None else None,
         "events": [
-            {"at_ms": round((item.at - whole.started) * 1000, 1), "data": _masked(item.reading.value if item.reading else item.event.data)}
+            {
+                "at_ms": round((item.at - whole.started) * 1000, 1),
+                "data": _masked(item.reading.value if item.reading else item.event.data),
+            }
             for item in whole.stream.items[:EVENTS]
         ]
         if whole.stream is not None
@@ -39,7 +42,8 @@ def _exchange(subject: Subject) -> dict[str, Any]:
         "revision": record.revision,
         "outcome": record.outcome,
         "findings": [
-            {"rule": f.rule, "severity": f.severity, "party": f.party, "message": f.message, "spec": f.spec} for f in record.findings
+            {"rule": f.rule, "severity": f.severity, "party": f.party, "message": f.message, "spec": f.spec}
+            for f in record.findings
         ],
     }
 

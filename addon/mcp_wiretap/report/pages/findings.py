@@ -92,7 +92,9 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
             continue
         ledger, exchange = found
         for finding in exchange.findings:
-            if (finding.rule, finding.party, finding.severity) == (group.rule, group.party, group.severity) and len(cases) < CASES:
+            if (finding.rule, finding.party, finding.severity) == (group.rule, group.party, group.severity) and len(
+                cases
+            ) < CASES:
                 cases.append(
                     {
                         "time": clock(exchange.started, zone),

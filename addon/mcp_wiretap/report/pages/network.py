@@ -26,9 +26,29 @@ from mcp_wiretap.report.view.yaml import lines
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.who import client_key
 
-PAUSE = 2.0  # seconds without a request that begin a new burst
+PAUSE = 0.5  # seconds without a request that begin a new burst
+LONG_BURST = 15  # rows after which a shorter pause does, too: with too much on one scale nothing can be told apart
+IDLE = 2.0  # seconds that are worth a line of their own
 TICKS = 120  # SSE events drawn of one row
-_SCALES = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000)
+_SCALES = (
+    10,
+    20,
+    50,
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    60_000,
+    120_000,
+    300_000,
+    600_000,
+    1_800_000,
+    3_600_000,
+)
 
 
 def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, Any]:
@@ -76,7 +96,11 @@ def _what(exchange: Exchange) -> str:
         return exchange.method
     if exchange.batch_items is not None:
         return f"batch of {len(exchange.batch_items)}"
-    words = {"GET": "GET stream" if exchange.stream is not None else "GET", "DELETE": "end session", "POST": "answer to the server"}
+    words = {
+        "GET": "GET stream" if exchange.stream is not None else "GET",
+        "DELETE": "end session",
+        "POST": "answer to the server",
+    }
     return words.get(exchange.http_method, exchange.http_method)
 
 
@@ -128,26 +152,34 @@ def bursts(rows: Iterable[dict[str, Any]], zone: tzinfo | None) -> list[dict[str
         if out:
             before, after = (out[-1]["row"], group[0]) if forwards else (group[0], out[-1]["row"])
             pause = after["at"] - max(before["at"], min(before["end"], after["at"]))
-            if pause > PAUSE:
+            if pause > IDLE:
                 out.append({"gap": f"idle {idle(pause)}"})
         first = min(r["at"] for r in group)
         span = max(max(r["end"] for r in group if r["end"] - first < 3_600) - first if group else 0.01, 0.005)
         scale = next((s / 1000 for s in _SCALES if s / 1000 >= span), span)
         servers = list(dict.fromkeys(r["server"] for r in group))
         words = f"{len(group)} exchange{'s' if len(group) != 1 else ''} in {duration(span * 1000)}"
-        ticks = [{"x": x, "text": duration(scale * 10 * x) if x else "0"} for x in (0, 25, 50, 75, 100)]
+        ticks = [{"x": x, "text": _tick(scale * x / 100)} for x in (0, 25, 50, 75, 100)]
         where = ", ".join(servers[:2]) + (f" +{len(servers) - 2}" if len(servers) > 2 else "")
-        out.append({"head": f"{clock(first, zone, millis=False)} · {where} · {words}", "ticks": ticks, "scale": scale, "first": first})
+        out.append(
+            {"head": f"{clock(first, zone, millis=False)} · {where} · {words}", "ticks": ticks, "scale": scale, "first": first}
+        )
         for entry in group:
             entry["marks"] = marks(entry["parts"], first, scale)
             out.append({"row": entry})
     return out
 
 
+def _tick(seconds: float) -> str:
+    """A mark of the scale: 0, 250 ms, 2.5 s."""
+    return "0" if not seconds else f"{seconds * 1000:g} ms" if seconds < 1 else f"{seconds:g} s"
+
+
 def _grouped(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     groups: list[list[dict[str, Any]]] = []
     for entry in rows:
-        if groups and abs(entry["at"] - groups[-1][-1]["at"]) <= PAUSE + min(max(groups[-1][-1]["end"] - groups[-1][-1]["at"], 0), 30):
+        pause = PAUSE if not groups or len(groups[-1]) < LONG_BURST else PAUSE / 10
+        if groups and abs(entry["at"] - groups[-1][-1]["at"]) <= pause:
             groups[-1].append(entry)
         else:
             groups.append([entry])
@@ -231,7 +263,9 @@ def _cors(exchange: Exchange) -> dict[str, Any] | None:
     return {
         "origin": shown(exchange.request_fields.first("origin") or "", 200),
         "allowed_origin": shown((fields.first("access-control-allow-origin") if fields is not None else None) or "", 200),
-        "headers": [{"name": shown(name, 100), "allowed": name in allowed or (free and name != "authorization")} for name in wanted],
+        "headers": [
+            {"name": shown(name, 100), "allowed": name in allowed or (free and name != "authorization")} for name in wanted
+        ],
     }
 
 

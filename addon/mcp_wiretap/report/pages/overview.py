@@ -83,7 +83,9 @@ def dropped(traces: Traces) -> list[str]:
 def endpoints(traces: Traces) -> list[dict[str, Any]]:
     """The rows: broken expectations first, then by errors and warnings."""
     found = [(ledger, tally) for ledger in traces.ledgers for tally in ledger.endpoints.values()]
-    found.sort(key=lambda f: (not f[1].expectation_broken, -f[1].severities["error"], -f[1].severities["warning"], f[1].endpoint.url))
+    found.sort(
+        key=lambda f: (not f[1].expectation_broken, -f[1].severities["error"], -f[1].severities["warning"], f[1].endpoint.url)
+    )
     return [row(ledger, tally) for ledger, tally in found[:ROWS]]
 
 

@@ -147,14 +147,18 @@ def _tag(head: Exchange, conversation: Conversation | None) -> str:
 
 def _summary(head: Exchange, conversation: Conversation | None, rounds: list[Exchange], last: Exchange) -> str:
     """What can be said without the bodies: findings first, then how it went."""
-    found = max((f for e in rounds for f in e.findings if f.severity != "info"), key=lambda f: f.severity == "error", default=None)
+    found = max(
+        (f for e in rounds for f in e.findings if f.severity != "info"), key=lambda f: f.severity == "error", default=None
+    )
     if found is not None:
         return shown(found.message, 160)
     if conversation is not None:
         by = dict.fromkeys(_WAYS[link.by] for link in conversation.links)
         if any(link.by == "negotiation" for link in conversation.links):
             eras = dict.fromkeys(e.era for e in rounds)
-            return shown(" → ".join(f"{e.method or e.http_method} {e.status or ''}".strip() for e in rounds[:4]) or str(eras), 160)
+            return shown(
+                " → ".join(f"{e.method or e.http_method} {e.status or ''}".strip() for e in rounds[:4]) or str(eras), 160
+            )
         middle = [e.said for e in rounds[:-1] if e.said and e.outcome == "input_required"]
         words = [head.asked, " → ".join(middle[:3]), last.said if last is not head or not middle else ""]
         return shown(" · ".join(w for w in words if w), 200) or f"linked by {', '.join(by)}"
@@ -316,7 +320,12 @@ def _given(subject: Subject | None) -> str | None:
 
 
 def _round(
-    conversation: Conversation, exchange: Exchange, subject: Subject | None, earlier: Subject | None, link: Any, states: dict[str, str]
+    conversation: Conversation,
+    exchange: Exchange,
+    subject: Subject | None,
+    earlier: Subject | None,
+    link: Any,
+    states: dict[str, str],
 ) -> dict[str, Any]:
     out: dict[str, Any] = {
         "number": exchange.round,

@@ -146,7 +146,9 @@ def rail(subject: Subject) -> list[dict[str, Any]]:
             out.append({"off": "", "gap": "", "title": f"{more} more events", "note": "past what is kept of one stream"})
     if whole.ended is not None:
         title, note, mark = _end(subject)
-        out.append({"off": offset(whole.ended - start), "gap": _gap(whole.ended, before), "title": title, "note": note, "mark": mark})
+        out.append(
+            {"off": offset(whole.ended - start), "gap": _gap(whole.ended, before), "title": title, "note": note, "mark": mark}
+        )
     elif stream is not None:
         out.append({"off": "", "gap": "", "title": "open", "note": "more may come", "mark": "live"})
     return out
@@ -157,7 +159,9 @@ def _events(out: list[dict[str, Any]], whole: Exchange, items: list[StreamItem],
     for place, item in enumerate(items):
         if skipped > 0 and EVENTS // 2 <= place < EVENTS // 2 + skipped:
             if place == EVENTS // 2:
-                out.append({"off": "", "gap": "", "title": f"{skipped} events more", "note": "the flow in mitmweb has all of them"})
+                out.append(
+                    {"off": "", "gap": "", "title": f"{skipped} events more", "note": "the flow in mitmweb has all of them"}
+                )
             before = item.at
             continue
         line = event(item)

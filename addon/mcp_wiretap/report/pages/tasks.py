@@ -100,7 +100,11 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
                 "said": shown(inner.get("statusMessage") or "", 200) if isinstance(inner, dict) else "",
                 "asks": _asks(body),
                 "gives": _gives(subject.request.params if subject is not None and subject.request is not None else {}),
-                "result": parts.brief(body["result"], 400) if "result" in body else parts.brief(body["error"], 400) if "error" in body else "",
+                "result": parts.brief(body["result"], 400)
+                if "result" in body
+                else parts.brief(body["error"], 400)
+                if "error" in body
+                else "",
                 "findings": parts.findings(exchange),
             }
         )

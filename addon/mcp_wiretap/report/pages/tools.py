@@ -111,7 +111,14 @@ def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone
     items = []
     for definition in endpoint.tools.values():
         if isinstance(definition, ToolDefinition):
-            items.append(_tool(ledger, definition, calls.get(("tools/call", definition.name)), tracker.versions(endpoint.url, definition.name)))
+            items.append(
+                _tool(
+                    ledger,
+                    definition,
+                    calls.get(("tools/call", definition.name)),
+                    tracker.versions(endpoint.url, definition.name),
+                )
+            )
     items += [_unlisted(name, calls[("tools/call", name)]) for name in sorted(called - set(endpoint.tools))][:50]
     shown_items = [i for i in items if _fits(i, chosen, only)]
     if not shown_items:

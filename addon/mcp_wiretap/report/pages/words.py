@@ -64,7 +64,9 @@ def clock(at: float | None, zone: tzinfo | None, *, millis: bool = True) -> str:
 def day(at: float | None, zone: tzinfo | None) -> str:
     """2026-07-28 10:35:06 and the zone: the whole time, for a title."""
     try:
-        return datetime.fromtimestamp(at, zone).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %Z").strip() if at is not None else ""
+        return (
+            datetime.fromtimestamp(at, zone).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %Z").strip() if at is not None else ""
+        )
     except (ValueError, OverflowError, OSError):
         return ""
 
