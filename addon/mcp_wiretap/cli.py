@@ -90,10 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     _annotate(commands)
     rules = commands.add_parser("rules", help="the rules as implemented", description="Lists the rules as implemented.")
     rules.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    _rule_files(rules)
     explain = commands.add_parser(
         "explain", help="one rule: what, why, how to fix", description="Explains one rule: what it demands, why, how to fix it."
     )
     explain.add_argument("rule", metavar="RULE", help="an id (HDR006, case does not matter) or a name (name-header-mismatch)")
+    _rule_files(explain)
     _serve(commands)
     commands.add_parser(
         "addon-path",
@@ -160,8 +162,15 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _rule_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rules", action="append", default=[], metavar="FILE", help="rules of your own, in a plain Python file; may be repeated"
+    )
+
+
 def _judging(parser: argparse.ArgumentParser) -> None:
     """What a trace is judged by; the project file (wiretap.toml) says the same for good."""
+    _rule_files(parser)
     parser.add_argument(
         "--select", action="append", default=[], metavar="IDS",
         help="check by these rules only: ids, families, names or parties, separated by commas",

@@ -5,6 +5,7 @@
     [rules]
     select = ["HDR", "PAR"]             # ids, families, names or parties; without it all
     ignore = ["CAC004"]
+    files = ["rules/ours.py"]           # rules of your own, in plain Python files; from the directory of this file
 
     [expect]                            # as mcp_era: [SCHEME://]HOST[:PORT][/PATH]
     "api.example.com" = "modern"
@@ -40,6 +41,7 @@ class Project:
     """What the file says; all empty without one."""
 
     path: Path | None = None
+    files: list[str] = field(default_factory=list)
     select: list[str] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
     expect: list[tuple[str, ExpectedEra]] = field(default_factory=list)
@@ -74,6 +76,7 @@ class _Strict(BaseModel):
 class _Rules(_Strict):
     select: list[str] = []
     ignore: list[str] = []
+    files: list[str] = []
 
 
 class _Silence(_Strict):
@@ -139,12 +142,13 @@ def _project(path: Path, table: object) -> Project:
             except ValueError as error:
                 raise ProjectError(f"{path}: silence[{number}].endpoint: {error}") from None
     silences = [Silence(silence.rule, silence.endpoint, silence.reason) for silence in file.silence]
-    return Project(path, file.rules.select, file.rules.ignore, entries, silences)
+    files = [str(path.parent / name) for name in file.rules.files]
+    return Project(path, files, file.rules.select, file.rules.ignore, entries, silences)
 
 
 _KNOWN = {
     (): ("rules", "expect", "silence"),
-    ("rules",): ("select", "ignore"),
+    ("rules",): ("select", "ignore", "files"),
     ("silence",): ("rule", "endpoint", "reason"),
 }
 

@@ -16,7 +16,9 @@ yield `Unchecked(what, why)` for what it could not judge.
 """
 
 import importlib
+import importlib.util
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -161,16 +163,33 @@ def load_module(module: ModuleType) -> list[Rule]:
     return rules
 
 
-def find_rules() -> list[Rule]:
-    """All rules of the installed packs (entry point group `mcp_wiretap.rules`), sorted by id. ValueError for an id used twice."""
+def load_file(path: str) -> list[Rule]:
+    """The rules of a plain Python file. ValueError, naming file and reason, where it cannot be run or has no rule in it."""
+    name = "mcp_wiretap_rules_of_file_" + re.sub(r"\W", "_", path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is no Python file; a rule file ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    rules = rules_of(module)
+    if not rules:
+        raise ValueError(f"{path} has no rule: mark a function with @rule from mcp_wiretap.rule")
+    return rules
+
+
+def find_rules(files: Iterable[str] = ()) -> list[Rule]:
+    """All rules of the installed packs (entry point group `mcp_wiretap.rules`) and of plain Python files, sorted by id.
+    ValueError for an id used twice, and for a file that is no rule file."""
     rules: dict[str, Rule] = {}
-    for entry in entry_points(group="mcp_wiretap.rules"):
-        for found in load_module(entry.load()):
-            if found.id in rules:
-                raise ValueError(
-                    f"rule id {found.id} is defined twice (again in {found.check.__module__}, entry point {entry.name})"
-                )
-            rules[found.id] = found
+    packs = [(f"entry point {entry.name}", load_module(entry.load())) for entry in entry_points(group="mcp_wiretap.rules")]
+    for origin, found in [*packs, *((path, load_file(path)) for path in files)]:
+        for one in found:
+            if one.id in rules:
+                raise ValueError(f"rule id {one.id} is defined twice (again in {origin})")
+            rules[one.id] = one
     return [rules[key] for key in sorted(rules)]
 
 
@@ -458,7 +477,6 @@ def _scope_of_modern(found: Rule, sender: str, exchange: Exchange, server: str) 
 
 def endpoint_matches(pattern: str, url: str) -> bool:
     """Whether an endpoint URL is meant by `[SCHEME://]HOST[:PORT][/PATH]`, `*` allowed (mcp_era, silences). "" means all."""
-    import re
     from urllib.parse import urlsplit
 
     if pattern in ("", "*"):

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     tracing.check_readable(str(source))
     if target.exists() and target.samefile(source):
         raise Refused(f"{target} is the recording itself; name another file to write")
-    chosen = settings.read(arguments, settings.installed_rules())
+    chosen = settings.read(arguments)
     recording = Recording(source)
     with tempfile.TemporaryFile() as scratch:
         judged = _Kept(scratch)

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths: list[str] = arguments.files
     for path in paths:
         tracing.check_readable(path)
-    chosen = settings.read(arguments, settings.installed_rules())
+    chosen = settings.read(arguments)
     with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch:
         jobs = _jobs(paths, arguments.join, Path(scratch), chosen)
         with _progress(paths) as advance:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_wiretap import explanation, selection
 from mcp_wiretap.command import Refused
 from mcp_wiretap.command.output import PLAIN_WIDTH, console
-from mcp_wiretap.command.settings import installed_rules
+from mcp_wiretap.command.settings import rules_for
 from mcp_wiretap.rule import ALL_REVISIONS, Rule
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "blue"}
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        rule = selection.find(arguments.rule, installed_rules())
+        rule = selection.find(arguments.rule, rules_for(arguments))
     except selection.UnknownRule as error:
         raise Refused(str(error)) from None
     show(rule, console())

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from mcp_wiretap.command.output import console, machine_readable
-from mcp_wiretap.command.settings import installed_rules
+from mcp_wiretap.command.settings import rules_for
 from mcp_wiretap.rule import Rule
 
 FAMILIES = {
@@ -19,7 +19,7 @@ FAMILIES = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rules = installed_rules()
+    rules = rules_for(arguments)
     if arguments.format == "json":
         machine_readable(sys.stdout)
         print(json.dumps({"rules": [described(rule) for rule in rules]}, indent=1, ensure_ascii=False))

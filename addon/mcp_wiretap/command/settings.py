@@ -9,16 +9,32 @@ from mcp_wiretap.command.tracing import Settings
 from mcp_wiretap.rule import Rule, find_rules
 
 
-def installed_rules() -> list[Rule]:
-    """All rules of the installed packs. Refused where a pack cannot be loaded: half of the rules would be a wrong answer."""
+def rules_for(arguments: argparse.Namespace) -> list[Rule]:
+    """The rules of the installed packs and of the files that --rules and the project name. Refused where one cannot be loaded:
+    half of the rules would be a wrong answer."""
+    return _load(_files(arguments))
+
+
+def _files(arguments: argparse.Namespace) -> tuple[str, ...]:
     try:
-        return find_rules()
+        return (*arguments.rules, *project.load(Path.cwd()).files)
+    except project.ProjectError as error:
+        raise Refused(str(error)) from None
+
+
+def _load(files: tuple[str, ...]) -> list[Rule]:
+    try:
+        return find_rules(files)
+    except ValueError as error:
+        raise Refused(str(error)) from error
     except Exception as error:
         raise Refused(f"a rule pack cannot be loaded ({type(error).__name__}: {error}); repair or uninstall it") from error
 
 
-def read(arguments: argparse.Namespace, rules: list[Rule]) -> Settings:
-    """`--select` takes the place of the project's selection; `--ignore` and `--era` come on top of what it says."""
+def read(arguments: argparse.Namespace) -> Settings:
+    """`--select` takes the place of the project's selection; `--rules`, `--ignore` and `--era` come on top of what it says."""
+    files = _files(arguments)
+    rules = _load(files)
     try:
         found = project.load(Path.cwd())
         found.check_rules(rules)
@@ -32,7 +48,7 @@ def read(arguments: argparse.Namespace, rules: list[Rule]) -> Settings:
             expect.append(expectation.parse(entry))
         except ValueError as error:
             raise Refused(f"--era: {error}") from None
-    return Settings(tuple(select), tuple(ignore), (*expect, *found.expect), tuple(found.silences))
+    return Settings(tuple(select), tuple(ignore), (*expect, *found.expect), tuple(found.silences), files)
 
 
 def _rules(option: str, values: list[str], rules: list[Rule]) -> list[str]:

@@ -13,7 +13,7 @@ from mitmproxy.log import ALERT
 
 from mcp_wiretap import explanation, selection
 from mcp_wiretap.proxy import reporting
-from mcp_wiretap.proxy.options import Settings, installed_rules
+from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.comment import shown
 from mcp_wiretap.report.words import short_flow
@@ -72,7 +72,7 @@ class Commands:
     def explain(self, rule: str) -> str:
         """Explain a rule, by its id or name: what it demands, why, and how to fix what breaks it."""
         try:
-            found = selection.find(rule.strip(), installed_rules())
+            found = selection.find(rule.strip(), self.settings().rules())
         except selection.UnknownRule as error:
             raise exceptions.CommandError(str(error)) from error
         told = explanation.of(found)

@@ -5,7 +5,7 @@ brought together with what the trace knows of the flow and of those that belong 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from mitmproxy.contentviews import Contentview, Metadata
 from mitmproxy.contentviews._api import SyntaxHighlight
@@ -18,7 +18,7 @@ from mcp_wiretap.proxy.options import Settings, installed_rules
 from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.view import page
-from mcp_wiretap.report.view.subject import Subject, read_alone
+from mcp_wiretap.report.view.subject import Subject, following, read_alone
 from mcp_wiretap.rule import Rule
 from mcp_wiretap.trace.inspector import Judge
 from mcp_wiretap.trace.model import Exchange
@@ -62,6 +62,10 @@ class McpContentview(Contentview):
             self._faults.note("content view", error, flow.id)
             raise
 
+    def rules(self) -> Mapping[str, Rule]:
+        """All rules there are, by id."""
+        return _by_id(self._settings().files)
+
     def subject(self, flow: HTTPFlow) -> Subject:
         """A flow read again, with what the trace knows of it."""
         settings = self._settings()
@@ -70,7 +74,7 @@ class McpContentview(Contentview):
         if whole is None:
             raise ValueError("the flow has no request")
         if found is None:
-            return Subject(whole, whole, known=False, rules=rules())
+            return Subject(whole, whole, known=False, rules=self.rules())
         watch, record = found
 
         @cache
@@ -78,7 +82,8 @@ class McpContentview(Contentview):
             other = watch.flows.get(flow_id)
             return _read(other, settings, None) if other is not None else None
 
-        return Subject(record, whole, sibling=sibling, rules=rules())
+        later = partial(following, watch.inspector, record)
+        return Subject(record, whole, sibling=sibling, rules=self.rules(), following=later)
 
 
 def _read(flow: HTTPFlow, settings: Settings, judge: Judge | None) -> Exchange | None:
@@ -88,5 +93,5 @@ def _read(flow: HTTPFlow, settings: Settings, judge: Judge | None) -> Exchange |
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
-    return {rule.id: rule for rule in installed_rules()}
+def _by_id(files: tuple[str, ...]) -> Mapping[str, Rule]:
+    return {rule.id: rule for rule in installed_rules(files)}

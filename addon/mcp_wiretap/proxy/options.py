@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mitmproxy import exceptions
 from mitmproxy.addonmanager import Loader
 
-from mcp_wiretap import expectation, selection
+from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
-from mcp_wiretap.rule import Rule, RuleBook, find_rules
+from mcp_wiretap.rule import Rule, RuleBook, Silence, find_rules
 from mcp_wiretap.trace.limits import Limits
 
 _DEFAULT = Limits()
@@ -23,6 +24,7 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     ),
     ("mcp_select", Sequence[str], [], "Check by these rules only: ids (HDR006), families (HDR), names, client or server."),
     ("mcp_ignore", Sequence[str], [], "Do not check by these rules: ids, families, names, or a party."),
+    ("mcp_rules", Sequence[str], [], "Rules of your own: paths of plain Python files, beside those of the installed packs."),
     ("mcp_comment", bool, True, "Write what was found into the comment of each MCP flow. Your own comments stay."),
     ("mcp_mark", bool, True, "Mark MCP flows: red for an error, yellow for a warning, a loop for a round. Your own marks stay."),
     ("mcp_max_body", int, _DEFAULT.body, "Bytes of one body that are read; a longer one is listed as unchecked."),
@@ -51,21 +53,33 @@ class Settings:
     ignore: tuple[str, ...]
     comment: bool
     mark: bool
+    files: tuple[str, ...] = ()  # rules in plain Python files
+    silences: tuple[Silence, ...] = ()
 
     @classmethod
     def read(cls, options: Any) -> "Settings":
-        """OptionsError, saying what is wrong and what would be right, for a value that makes no sense."""
+        """What the options and the project file (wiretap.toml) say; `mcp_select` takes the place of the project's selection, the
+        others come on top of it. OptionsError, saying what is wrong and what would be right, for a value that makes no sense."""
+        try:
+            found = project.load(Path.cwd())
+            files = (*options.mcp_rules, *found.files)
+            rules = installed_rules(files)
+            found.check_rules(rules)
+        except ValueError as error:
+            raise exceptions.OptionsError(str(error)) from error
         return cls(
             Limits(
                 body=_positive("mcp_max_body", options.mcp_max_body),
                 stream=_positive("mcp_max_stream", options.mcp_max_stream),
                 state=_positive("mcp_max_state", options.mcp_max_state),
             ),
-            tuple(_expectation(value) for value in options.mcp_era),
-            _words("mcp_select", options.mcp_select),
-            _words("mcp_ignore", options.mcp_ignore),
+            (*(_expectation(value) for value in options.mcp_era), *found.expect),
+            _words("mcp_select", options.mcp_select, rules) or tuple(found.select),
+            (*_words("mcp_ignore", options.mcp_ignore, rules), *found.ignore),
             options.mcp_comment,
             options.mcp_mark,
+            files,
+            tuple(found.silences),
         )
 
     def expected(self, url: str) -> str | None:
@@ -74,13 +88,17 @@ class Settings:
 
     def book(self) -> RuleBook:
         """The rules chosen."""
-        return RuleBook.of(installed_rules(), select=self.select, ignore=self.ignore)
+        return RuleBook.of(self.rules(), select=self.select, ignore=self.ignore, silences=self.silences)
+
+    def rules(self) -> list[Rule]:
+        """All rules there are, chosen or not."""
+        return installed_rules(self.files)
 
 
 @cache
-def installed_rules() -> list[Rule]:
-    """The rules of all installed packs, found once."""
-    return find_rules()
+def installed_rules(files: tuple[str, ...] = ()) -> list[Rule]:
+    """The rules of all installed packs and of the user's files, found once. ValueError where one cannot be loaded."""
+    return find_rules(files)
 
 
 def _positive(name: str, value: int) -> int:
@@ -89,10 +107,10 @@ def _positive(name: str, value: int) -> int:
     return value
 
 
-def _words(name: str, values: Sequence[str]) -> tuple[str, ...]:
+def _words(name: str, values: Sequence[str], rules: list[Rule]) -> tuple[str, ...]:
     """The words of `mcp_select` or `mcp_ignore`, comma lists taken apart; each must mean a rule."""
     try:
-        return tuple(selection.resolve(selection.split(values), installed_rules()))
+        return tuple(selection.resolve(selection.split(values), rules))
     except selection.UnknownRule as error:
         raise exceptions.OptionsError(f"{name}: {error}") from error
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_wiretap.proxy.contentview import McpContentview, rules
+from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.view.subject import Subject
@@ -28,7 +28,7 @@ class Pages:
         return self._contentview.subject(flow)
 
     def rules(self) -> Mapping[str, Rule]:
-        return rules()
+        return self._contentview.rules()
 
     def silence(self, silence: Silence) -> None:
         for watch in self._watches():
