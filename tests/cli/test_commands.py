@@ -208,9 +208,34 @@ def test_annotate_does_not_overwrite_its_input(place: Path, capsys: pytest.Captu
 def test_a_rule_pack_that_cannot_be_loaded_is_2_and_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken() -> list[Rule]:
+    def broken(files: object = ()) -> list[Rule]:
         raise ValueError("rule id HDR004 is defined twice (again in acme_rules.headers, entry point acme)")
 
     monkeypatch.setattr("mcp_wiretap.command.settings.find_rules", broken)
     assert main(["rules"]) == 2
     assert "acme_rules.headers" in capsys.readouterr().err
+
+
+def test_rules_of_ones_own_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    own = str(Path(__file__).parent.parent / "example_pack" / "house_rules.py")
+    assert main(["rules", "--rules", own]) == 0
+    assert "ACME001" in capsys.readouterr().out
+    assert main(["explain", "acme001", "--rules", own]) == 0
+    assert "put the team before the name" in capsys.readouterr().out.replace("Put", "put")
+
+
+def test_the_project_names_rule_files_from_its_own_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = (Path(__file__).parent.parent / "example_pack" / "house_rules.py").read_text()
+    (tmp_path / "ours.py").write_text(own)
+    (tmp_path / "wiretap.toml").write_text('[rules]\nfiles = ["ours.py"]\n')
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert main(["rules"]) == 0
+    assert "ACME001" in capsys.readouterr().out
+
+
+def test_a_rule_file_that_is_not_there_is_2_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--rules", "nowhere.py"]) == 2
+    assert "nowhere.py cannot be run: FileNotFoundError" in capsys.readouterr().err
