@@ -30,6 +30,8 @@ _CHARACTERS = 256  # of a value, that cost a step when a message may have to spe
 _REGEX = 1_500  # instructions times characters of a match, that cost a step
 _MEMBERS = 16  # of an array or object in a schema, that cost a step
 
+_extend: Callable[..., Any] = extend  # which its stubs leave untyped
+
 type Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
 
@@ -220,7 +222,7 @@ _LIBRARY: dict[str, Any] = {
 def evaluators(budget: Budget) -> dict[str, Any]:
     """The validator class of each dialect; all spend from this budget."""
     return {
-        dialect: extend(library, _keywords(budget, library), type_checker=_types(library))
+        dialect: _extend(library, _keywords(budget, library), type_checker=_types(library))
         for dialect, library in _LIBRARY.items()
     }
 
