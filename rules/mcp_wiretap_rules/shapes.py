@@ -16,7 +16,6 @@ from pydantic_core import ErrorDetails
 
 from mcp_wiretap.rule import Severity
 from mcp_wiretap.trace.schema import kind_of
-from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 
@@ -63,9 +62,9 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
             yield Problem(("isError",), f"isError is {kind_of(result['isError'])}, not true or false", result["isError"])
         yield from _nulls(result, listed)
         return
-    adapter = _adapter(method, revision if revision in rev.KNOWN else None)
-    if adapter is None:
-        return
+    if revision is None or (method, revision) not in methods.SERVER_RESULTS or method in _OTHER_METHODS:
+        return  # before the cache: methods and revisions are the other side's choice
+    adapter = _adapter(method, revision)
     try:
         adapter.validate_python(_bounded(result, listed), strict=True, by_name=False)
     except ValidationError as error:
@@ -81,12 +80,8 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
 
 
 @cache
-def _adapter(method: str, revision: str | None) -> TypeAdapter[Any] | None:
-    if method in _OTHER_METHODS or revision is None:
-        return None
-    model = methods.SERVER_RESULTS.get((method, revision))
-    if model is None:
-        return None
+def _adapter(method: str, revision: str) -> TypeAdapter[Any]:
+    model = methods.SERVER_RESULTS[method, revision]
     if isinstance(model, UnionType):  # complete, or input_required: the latter is not judged here
         model = get_args(model)[0]
     return TypeAdapter(model)

@@ -405,7 +405,7 @@ class Negotiations(Tracker):
             self.inspector.count_dropped("negotiation steps")
             return None
         name = exchange.client_info[0] if exchange.client_info is not None else ""
-        step = Step(exchange.flow, exchange.started, name, part.role or "opening", what)
+        step = Step(exchange.flow, exchange.started, name, part.role or "opening", what[:200])  # a method is its client's choice
         refusal = part.after
         if refusal is not None:
             if refusal.status in (401, 403) or part.role not in ("fallback", "http+sse"):

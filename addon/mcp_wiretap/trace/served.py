@@ -6,6 +6,7 @@ from mcp_wiretap.trace.tracker import Tracker
 
 NAME = "served"
 METHODS = 200  # of one endpoint; MCP defines a few dozen
+LONGEST = 200  # characters of a method that is kept
 LEGACY_HEADERS = ("mcp-session-id", "last-event-id")
 _CAPABILITY = {
     "tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions", "logging": "logging",
@@ -21,6 +22,8 @@ class Served(Tracker):
             return
         exchange = request.exchange
         if not exchange.claim.modern or not isinstance(message.result.get("resultType"), str):
+            return
+        if len(request.method) > LONGEST:
             return
         methods: dict[str, bool] = exchange.endpoint.facts.setdefault(NAME, {})
         method = request.method
