@@ -1,6 +1,7 @@
 """A recorded server, live: answers requests as the recording was answered, at its pace or at once, with the ids of today."""
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -191,8 +192,6 @@ class Player:
         """The `endpoint` event of HTTP+SSE: an address to post to that is this session's alone."""
         parts = urlsplit(beat.event.data)
         query = parse_qsl(parts.query, keep_blank_values=True) or [("session_id", "")]
-        import uuid
-
         query[-1] = (query[-1][0], uuid.uuid4().hex)
         target = urlunsplit(("", "", parts.path, urlencode(query), ""))
         if not target.startswith("/"):
@@ -283,7 +282,7 @@ class Player:
                 value = with_origin(value, recorded, asked.origin)
             elif lower == b"location":
                 query = dict(parse_qsl(asked.target.partition("?")[2], keep_blank_values=True))
-                value = with_origin(sent_back(value.decode("latin-1"), query).encode("latin-1"), recorded, asked.origin)
+                value = sent_back(value.decode("latin-1"), query, recorded, asked.origin).encode("latin-1")
             headers.append((name, value))
         if take.answer_fields.has("mcp-session-id") and session is not None and session.id:
             headers.append((b"Mcp-Session-Id", session.id.encode()))

@@ -109,11 +109,16 @@ def with_origin(text: bytes, recorded: Iterable[str], live: str) -> bytes:
     return text
 
 
-def sent_back(location: str, asked: dict[str, str]) -> str:
-    """Where an authorization page sends its user: the live request's redirect_uri, with the live state."""
+def sent_back(location: str, asked: dict[str, str], recorded: Iterable[str], live: str) -> str:
+    """Where an authorization page sends its user: the live request's redirect_uri, with the live state and issuer."""
+    recorded = list(recorded)
     parts = urlsplit(location)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if "state" in asked:
-        query["state"] = asked["state"]
-    target = urlsplit(asked["redirect_uri"]) if "redirect_uri" in asked else parts
-    return urlunsplit((target.scheme, target.netloc, target.path, urlencode(query), parts.fragment))
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    if "redirect_uri" in asked:
+        parts = urlsplit(asked["redirect_uri"])
+    base = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    told = {name: with_origin(value.encode(), recorded, live).decode() for name, value in query}
+    if "state" in asked and "state" in told:
+        told["state"] = asked["state"]
+    target = base if "redirect_uri" in asked else with_origin(base.encode(), recorded, live).decode()
+    return target + ("?" + urlencode(told) if told else "") + ("#" + parts.fragment if parts.fragment else "")
