@@ -16,8 +16,10 @@ from mcp_wiretap.proxy import reporting
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.comment import shown
+from mcp_wiretap.report.pages import text as pages
 from mcp_wiretap.report.words import short_flow
 from mcp_wiretap.trace.finding import RANK
+from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
 
 logger = logging.getLogger(__name__)
@@ -38,6 +40,10 @@ class Commands:
 
     def settings(self) -> Settings:
         """The options of this moment."""
+        raise NotImplementedError
+
+    def inspectors(self) -> list[Inspector]:
+        """The traces: live traffic, then each file that was loaded."""
         raise NotImplementedError
 
     @command.command("mcp.findings")  # type: ignore[untyped-decorator]
@@ -67,6 +73,21 @@ class Commands:
         wanted = f'~meta "^mcp.conversation: {conversation.id}$"'
         ctx.options.update(view_filter=None if ctx.options.view_filter == wanted else wanted)
         return conversation.id
+
+    @command.command("mcp.overview")  # type: ignore[untyped-decorator]
+    def overview(self) -> Sequence[str]:
+        """List the MCP endpoints: era, server, clients, negotiation, findings. (mitmweb has a page for it, under /mcp/.)"""
+        return _listed(pages.overview_lines(pages.read(self.inspectors())))
+
+    @command.command("mcp.conversations")  # type: ignore[untyped-decorator]
+    def conversations(self) -> Sequence[str]:
+        """List the operations of two or more exchanges: rounds, tasks, fallbacks, answers on other streams."""
+        return _listed(pages.conversation_lines(pages.read(self.inspectors()), None))
+
+    @command.command("mcp.streams")  # type: ignore[untyped-decorator]
+    def streams(self) -> Sequence[str]:
+        """List the event streams, open and closed: what they are about, their events, how they ended."""
+        return _listed(pages.stream_lines(pages.read(self.inspectors()), None))
 
     @command.command("mcp.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: str) -> str:
@@ -98,6 +119,11 @@ class Commands:
         said = f"{target}: {counts['flows']} flows: {counts['error']} errors, {counts['warning']} warnings"
         _tell([said])
         return said
+
+
+def _listed(lines: list[str]) -> Sequence[str]:
+    _tell(lines)
+    return lines
 
 
 def bind_keys() -> None:

@@ -123,7 +123,7 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
         subscription: Subscription | None = None
 
         def open(self, *args: str, **kwargs: str) -> None:
-            super().open(*args, **kwargs)
+            super().open(*args, **kwargs)  # type: ignore[no-untyped-call]
             query = {name: self.get_query_argument(name, "") for name in self.request.query_arguments}
             page = query.pop("page", "overview")
             self.subscription = live.subscribe(self._tell, page if page in NAMES else "overview", query)
@@ -140,7 +140,7 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
         def on_close(self) -> None:
             if self.subscription is not None:
                 live.unsubscribe(self.subscription)
-            super().on_close()
+            super().on_close()  # type: ignore[no-untyped-call]
 
     names = "|".join(NAMES)
     return [

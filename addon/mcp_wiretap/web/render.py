@@ -25,7 +25,7 @@ def environment() -> Environment:
         auto_reload=False,
     )  # fmt: skip
     made.filters["json"] = coloured
-    made.filters["prose"] = prose
+    made.filters["prose"] = lambda text: prose(text[:1].upper() + text[1:])
     made.filters["text"] = marked
     return made
 

@@ -60,9 +60,10 @@ class _Entry:
 
 
 class Ledger:
-    """The books of one Inspector. `number` tells traces apart where there are several; `live` is the one of this moment."""
+    """The books of one Inspector. `number` tells traces apart where there are several. Only one ledger can go along with an
+    inspector; another one, that looks once, has `watch` False."""
 
-    def __init__(self, inspector: Inspector, number: int = 0) -> None:
+    def __init__(self, inspector: Inspector, number: int = 0, *, watch: bool = True) -> None:
         self.inspector = inspector
         self.number = number
         self.rows: list[Exchange] = []  # what is listed (everything but `other`), by position in the trace
@@ -80,16 +81,19 @@ class Ledger:
         self._entries: dict[str, _Entry] = {}
         self._others: set[str] = set()
         self._pending: dict[str, Exchange] = dict(inspector.exchanges)
-        inspector.watched = {}
+        self._watch = watch
+        if watch:
+            inspector.watched = {}
 
     def close(self) -> None:
         """Nobody looks any more."""
-        self.inspector.watched = None
+        if self._watch:
+            self.inspector.watched = None
 
     def catch_up(self, most: int = 1_000_000) -> dict[str, Exchange]:
         """Take over at most so many changes; returns the exchanges that they were about."""
         watched = self.inspector.watched
-        if watched:
+        if watched and self._watch:
             self._pending.update(watched)
             watched.clear()
         taken: dict[str, Exchange] = {}

@@ -205,7 +205,7 @@ def marks(timing: dict[str, Any], first: float, scale: float) -> list[dict[str, 
         out.append(piece("hold" if timing["stream"] else "rx", responded, end))
         out += [{"kind": "ev", "x": x(at)} for at in timing["events"]]
     if ended is not None and timing["by"] in ("client", "server", "unknown"):
-        out.append({"kind": "x" if timing["by"] == "client" or timing["answered"] else "x bad", "x": min(x(ended), 97)})
+        out.append({"kind": "x" if timing["by"] == "client" or timing["answered"] else "x bad", "x": min(x(ended), 94)})
     return out
 
 

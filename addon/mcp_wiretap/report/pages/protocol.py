@@ -6,7 +6,6 @@ from typing import Any
 from mcp_wiretap.report.pages import rows as parts
 from mcp_wiretap.report.pages.ledger import Ledger, worst
 from mcp_wiretap.report.pages.words import (
-    OK,
     State,
     clock,
     day,
@@ -112,8 +111,8 @@ def _deciding(conversation: Conversation | None, rounds: list[Exchange]) -> Exch
 
 def _state(head: Exchange, conversation: Conversation | None, last: Exchange) -> State:
     if conversation is not None and any(link.by == "negotiation" for link in conversation.links):
-        if conversation.status == "complete":
-            return State("warn", "loop", "fell back") if last.era == "legacy" and head.era == "modern" else OK
+        if conversation.status == "complete" and last.claim.kind == "legacy" and head.claim.modern:
+            return State("warn", "loop", "fell back")
     if conversation is not None and any(link.by == "taskId" for link in conversation.links):
         words = {
             "complete": State("ok", "task", "task completed"), "error": State("err", "x", "task failed"),
@@ -344,7 +343,8 @@ def _round(
         "worst": worst(exchange.findings),
     }
     if link is not None:
-        before = next((end for flow, _, end, _ in conversation.shape if flow == link.earlier), None)
+        earlier_flow = conversation.rounds[(exchange.round or 2) - 2] if link.by == "taskId" else link.earlier
+        before = next((end for flow, _, end, _ in conversation.shape if flow == earlier_flow), None)
         if before is not None and exchange.started > before:
             out["took"] = duration((exchange.started - before) * 1000)
             out["held"] = "client" if link.by in ("requestState", "inputResponses", "jsonrpc-id") else "pause"
@@ -472,8 +472,10 @@ def _said(subject: Subject) -> list[dict[str, Any]]:
         status = answer.result.get("status")
         state = outcome_state(subject.record)
         title = f"task {shown(status, 40)}" if isinstance(status, str) else "result"
-        code = parts.result_brief(answer) if subject.record.outcome != "input_required" else ""
-        out.append({"title": title, "text": "", "code": code, "state": state})
+        if subject.record.outcome == "input_required" and out:
+            out[-1]["state"] = state
+        else:
+            out.append({"title": title, "text": "", "code": parts.result_brief(answer), "state": state})
     return out
 
 

@@ -24,19 +24,24 @@ def link(flow: str, side: str = "request") -> dict[str, str]:
 
 
 def findings(exchange: Exchange) -> list[dict[str, Any]]:
-    """The findings of an exchange, the worst first."""
+    """The findings of an exchange, the worst first; what is said again and again is said once."""
     ordered = sorted(exchange.findings, key=lambda f: -RANK[f.severity or "info"])
-    return [
-        {
-            "rule": f.rule,
-            "party": f.party,
-            "state": SEVERITY[f.severity or "info"],
-            "message": shown(f.message, 600),
-            "spec": f.spec,
-            "evidence": evidence(f.evidence),
-        }
-        for f in ordered[:CASES]
-    ]
+    told: dict[tuple[str, str | None, str], dict[str, Any]] = {}
+    for f in ordered:
+        there = told.get((f.rule, f.party, f.message))
+        if there is not None:
+            there["times"] += 1
+        elif len(told) < CASES:
+            told[f.rule, f.party, f.message] = {
+                "rule": f.rule,
+                "party": f.party,
+                "state": SEVERITY[f.severity or "info"],
+                "message": shown(f.message, 600),
+                "spec": f.spec,
+                "evidence": evidence(f.evidence),
+                "times": 1,
+            }
+    return list(told.values())
 
 
 def evidence(items: Iterable[Any]) -> list[dict[str, Any]]:
@@ -220,8 +225,8 @@ def message_line(message: Message) -> dict[str, Any]:
         line["title"] = f"asks {line['title']}"
         line["id"] = brief(rpc.id, 40)
         line["code"] = brief(params.get("message", params), 200)
-    elif params:
-        line["code"] = brief({k: v for k, v in params.items() if k != "_meta"}, 200)
+    elif telling := {k: v for k, v in params.items() if k != "_meta"}:
+        line["code"] = brief(telling, 200)
     return line
 
 
@@ -235,6 +240,12 @@ def result_brief(message: Message) -> str:
             return f"{len(result[name])} {name}"
     if isinstance(result.get("inputRequests"), dict):
         return shown("asks " + ", ".join(result["inputRequests"]), 200)
+    inner_task = result.get("task")
+    task = inner_task if isinstance(inner_task, dict) else result
+    if isinstance(task.get("status"), str) and isinstance(task.get("taskId"), str):
+        inner = task.get("result", task.get("error", task.get("inputRequests")))
+        said = shown(task.get("statusMessage") or "", 200)
+        return " ".join(words for words in (said, brief(inner, 200) if inner is not None else "") if words)
     return brief({k: v for k, v in result.items() if k not in ("_meta", "resultType", "ttlMs", "cacheScope")}, 200)
 
 

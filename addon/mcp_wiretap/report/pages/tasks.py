@@ -7,7 +7,7 @@ from mcp_wiretap.report.pages import rows as parts
 from mcp_wiretap.report.pages.filters import Filter
 from mcp_wiretap.report.pages.ledger import Ledger
 from mcp_wiretap.report.pages.traces import Traces
-from mcp_wiretap.report.pages.words import State, clock, day, duration, offset, server_name, severities, shown
+from mcp_wiretap.report.pages.words import State, clock, day, duration, idle, offset, server_name, severities, shown
 from mcp_wiretap.report.view.calls import question_text
 from mcp_wiretap.trace.tasks import Task
 
@@ -131,9 +131,13 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
     }
 
 
+def _span(ms: float) -> str:
+    return duration(ms) if ms < 10_000 else idle(ms / 1000).replace(".0 s", " s")
+
+
 def _ms(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
-        return duration(float(value)) if value > 0 else str(value)
+        return _span(float(value)) if value > 0 else str(value)
     return "not given" if value is None else parts.brief(value, 40)
 
 
