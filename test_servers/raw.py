@@ -55,9 +55,10 @@ class RawClient:
         return {key: value for key, value in meta.items() if value is not None}
 
     def body(self, method: str, params: dict[str, Any] | None = None, **envelope: Any) -> dict[str, Any]:
-        """A request with the next id."""
+        """A request with the next id; what `params` has in its own `_meta` is kept."""
         request_id, self.next_id = self.next_id, self.next_id + 1
-        full = {**(params or {}), "_meta": self.envelope(**envelope)}
+        given = params or {}
+        full = {**given, "_meta": {**self.envelope(**envelope), **given.get("_meta", {})}}
         return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": full}
 
     def headers(self, body: dict[str, Any], param_headers: dict[str, Any] | None = None) -> dict[str, str]:

@@ -692,7 +692,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"HTTP {status} {said} answers {request.method}", [evidence(where, value, f"{JSON} or {SSE}")])
         return
     reading = exchange.answer_reading
-    if reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json", "not-utf8"):
+    if reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json"):  # not-utf8: HDR025
         problem = "is empty" if reading.kind == "empty" else f"is not JSON: {reading.problem}"
         yield Finding(
             f"the answer to {request.method} says {JSON}, its body {problem}",

@@ -374,8 +374,13 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     request = message.request
-    if message.id_matches or request is None or message.rpc.id is None:
-        return  # absent and null ids are HTS017 and RPC010
+    if message.id_matches or request is None:
+        return
+    if message.rpc.id is None:
+        if message.kind == "result":  # those of errors are HTS017 and RPC010
+            expected = dumps(request.rpc.id)
+            yield Finding("the result has no id to tell its request by", [evidence(message.place("id"), None, expected)])
+        return
     status = message.exchange.status or 0
     severity = None
     if message.kind == "error" and status >= 400:
