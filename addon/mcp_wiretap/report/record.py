@@ -77,8 +77,8 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
 
 
 def _endpoint_of(exchange: Exchange) -> str | None:
-    """The MCP endpoint of the flow. A discovery or token request goes elsewhere; the endpoint it is for is not in its URL."""
-    return text(exchange.endpoint.url) if exchange.kind in ("mcp", "preflight") or exchange.endpoint.proven else None
+    """The MCP endpoint of the flow. A discovery or token request goes elsewhere: its endpoint is the one that it is for."""
+    return text(exchange.endpoint.url) if exchange.kind != "other" or exchange.endpoint.proven else None
 
 
 def _header(check: HeaderCheck) -> dict[str, str | None]:
