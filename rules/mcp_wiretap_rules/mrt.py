@@ -1137,15 +1137,17 @@ def round_abandoned(exchange: Exchange) -> Iterator[Finding]:
         return
     tried = " got no answer to its retry" if round_.issues and round_.issues.continuations else " was not continued"
     yield Finding(
-        f"input_required{tried} in this trace, which ends {_duration(round_.waited)} later",
+        f"input_required{tried} in this trace, which ends {_duration(round_.waited)}",
         [evidence(answer.place("result", "resultType"), "input_required")],
     )
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "right after it"
     if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:.0f} h"
+        return f"{seconds:.0f} s later"
+    return f"{seconds / 60:.0f} min later" if seconds < 7_200 else f"{seconds / 3_600:.0f} h later"
 
 
 @rule(
