@@ -50,6 +50,12 @@ def test_fields_keep_their_order_their_case_and_their_bytes() -> None:
     assert fields.all_bytes("b") == [b"\xff\x00", b"2"]
 
 
+def test_the_lines_of_a_list_are_one_list() -> None:
+    fields = Fields([(b"Content-Encoding", b"gzip"), (b"content-encoding", b"br")])
+    assert fields.joined("Content-Encoding") == "gzip, br"
+    assert fields.joined("absent") is None
+
+
 def test_a_name_is_spelled_as_its_first_line_spells_it() -> None:
     fields = Fields([(b"MCP-Param-X", b"1"), (b"mcp-param-x", b"2")])
     assert fields.as_sent("mcp-Param-x") == "MCP-Param-X"

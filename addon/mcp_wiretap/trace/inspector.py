@@ -327,7 +327,7 @@ class Inspector:
         content_type = (event.fields.first("content-type") or "").lower()
         if content_type.startswith("text/event-stream"):
             exchange.stream = Stream()
-            coding = event.fields.first("content-encoding")
+            coding = event.fields.joined("content-encoding")
             decoder = Decoder(coding, self.limits.stream) if coding else None
             self._streams[event.flow] = _Open(decoder, SseParser(self.limits.stream))
         if exchange.kind == "mcp":
@@ -700,7 +700,7 @@ class Inspector:
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
-        coding = fields.first("content-encoding") if fields is not None else None
+        coding = fields.joined("content-encoding") if fields is not None else None
         if coding and body:
             body, problem = decode_body(body, coding, self.limits.body)
             if problem:

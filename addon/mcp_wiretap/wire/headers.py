@@ -63,6 +63,11 @@ class Fields:
         values = (self._index if self._index is not None else self._by_name()).get(name.lower())
         return values[0].decode("latin-1") if values else None
 
+    def joined(self, name: str) -> str | None:
+        """The lines of a header that is a list, as one list (RFC 9110 section 5.3)."""
+        values = self._by_name().get(name.lower())
+        return b", ".join(values).decode("latin-1") if values else None
+
     def has(self, name: str) -> bool:
         return name.lower() in self._by_name()
 
