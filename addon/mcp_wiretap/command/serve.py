@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 from mcp_wiretap.command import Refused, tracing
-from mcp_wiretap.proxy.recording import Recording
+from mcp_wiretap.proxy.replaying import Unplayable, script_of
 from mcp_wiretap.replay.player import Player
-from mcp_wiretap.replay.script import Script, build
+from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
 from mcp_wiretap.wire.secret import one_line
-
-LISTED = 5
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,17 +28,12 @@ def run(arguments: argparse.Namespace) -> int:
 def read(path: str) -> Script:
     """The script of a recording; what cannot be replayed is said on stderr. Refused where there is nothing to replay."""
     tracing.check_readable(path)
-    recording = Recording(Path(path))
-    script = build(recording.events())
-    if recording.damage is not None:
-        _say(f"{path}: {recording.damage}; what comes before is replayed")
-    for problem in script.problems[:LISTED]:
-        _say(f"{path}: not replayed: {problem}")
-    if len(script.problems) > LISTED:
-        _say(f"{path}: and {len(script.problems) - LISTED} more that cannot be replayed")
-    if not script.mcp:
-        why = f": {recording.damage}" if recording.damage else f"; it has {recording.flows} HTTP flows" if recording.flows else ""
-        raise Refused(f"{path} has no MCP exchange that could be replayed{why}")
+    try:
+        script, troubles = script_of(Path(path))
+    except Unplayable as error:
+        raise Refused(str(error)) from None
+    for trouble in troubles:
+        _say(trouble)
     return script
 
 

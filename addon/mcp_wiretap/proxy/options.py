@@ -33,6 +33,15 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "Bytes of one event stream that are kept with the flow and read. All of it is forwarded; what is past this is counted.",
     ),
     ("mcp_max_state", int, _DEFAULT.state, "Exchanges and conversations remembered, about 3 kB each; the oldest go first."),
+    (
+        "mcp_replay", str, "",
+        "A recording whose servers answer instead of the real ones; nothing is forwarded. Sets connection_strategy to lazy.",
+    ),
+    ("mcp_replay_timing", str, "recorded", "The pace of mcp_replay: recorded, or fast."),
+    (
+        "mcp_replay_missing", str, "error",
+        "What becomes of a request that mcp_replay has no answer to: error (says what the recording has), or forward.",
+    ),
 )  # fmt: skip
 NAMES = frozenset(name for name, *_ in _OPTIONS)
 

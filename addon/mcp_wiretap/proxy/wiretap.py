@@ -9,13 +9,14 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import options
+from mcp_wiretap.proxy import options, replaying
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.pages import Pages
+from mcp_wiretap.proxy.replaying import Replaying
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
@@ -34,6 +35,7 @@ class Wiretap(Commands):
         self.faults = Faults()
         self.watch: Watch | None = None
         self.loaded: Loaded | None = None
+        self.replaying: Replaying | None = None
         self._capture: Capture | None = None
         self._over = False
 
@@ -45,8 +47,12 @@ class Wiretap(Commands):
     def configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
             self._use(options.Settings.read(ctx.options))
+        if updated & replaying.OPTIONS:
+            self._replay(replaying.Wanted.read(ctx.options))
 
     def running(self) -> None:
+        if self.replaying is not None:
+            self.replaying.start()
         for step in (_prepare_mitmproxy, bind_keys, self._mount_pages):
             try:
                 step()
@@ -55,16 +61,24 @@ class Wiretap(Commands):
 
     @fail_open
     def request(self, flow: HTTPFlow) -> None:
-        if flow.live and self._capture is not None and not self._over:
-            self._capture.request(flow)
+        try:
+            if flow.live and self._capture is not None and not self._over:
+                self._capture.request(flow)
+        finally:  # a fault of the trace must not let a request go to the real server
+            if flow.live and self.replaying is not None:
+                self.replaying.request(flow)
 
     @fail_open
     def responseheaders(self, flow: HTTPFlow) -> None:
+        if self.replaying is not None:
+            self.replaying.answered(flow)
         if self._capture is not None and self._capture.follows(flow) and not self._over:
             self._capture.responseheaders(flow)
 
     @fail_open
     def response(self, flow: HTTPFlow) -> None:
+        if self.replaying is not None:
+            self.replaying.over(flow)
         if self._capture is not None and self._capture.follows(flow):
             self._capture.response(flow)
         elif self.loaded is not None:
@@ -78,6 +92,8 @@ class Wiretap(Commands):
             self._capture.error(flow, ctx.options.tcp_timeout)
         elif not flow.live:
             self.loaded.took(flow)
+        if self.replaying is not None:
+            self.replaying.over(flow)
 
     @fail_open
     def done(self) -> None:
@@ -86,6 +102,15 @@ class Wiretap(Commands):
             self._capture.close()
             self.watch.finish()
             self.loaded.finish()
+
+    def _replay(self, wanted: replaying.Wanted) -> None:
+        """Play another recording, or none."""
+        following = Replaying(wanted, self.faults) if wanted.path else None
+        if self.replaying is not None:
+            self.replaying.stop()
+        self.replaying = following
+        if following is not None:
+            replaying.use_lazily()
 
     def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:
         if self.watch is None or self.loaded is None or self._capture is None:

@@ -87,9 +87,11 @@ class Cast:
         self.posting: dict[str, Session] = {}  # HTTP+SSE, by where their clients post to
         self._nameless: dict[Scene, Session] = {}
         self._by_path: dict[str, list[Take]] = {}
+        self._by_key: dict[tuple[str, bool, Key], list[Take]] = {}
         self._by_task: dict[str, list[Take]] = {}
         for take in takes:
             self._by_path.setdefault(take.path, []).append(take)
+            self._by_key.setdefault((take.path, take.modern, take.key), []).append(take)
             if (task := _task(take)) is not None:
                 self._by_task.setdefault(task, []).append(take)
         self._calls = [take for take in takes if take.is_call]
@@ -103,7 +105,8 @@ class Cast:
         """The take that answers, without playing it. Missing where the recording has none."""
         pool = self._pool(asked)
         session = self.session_of(asked, pool)
-        fitting = [take for take in pool if take.modern == asked.modern and take.key == asked.key]
+        alike = self._by_key.get((asked.path, asked.modern, asked.key), ())
+        fitting = [take for take in alike if take.origin == pool[0].origin or len(pool) == len(self._by_path.get(asked.path, ()))]
         if session is not None:
             fitting = [take for take in fitting if take.session is session.scene] or [
                 take for take in fitting if take.session is not None and take.session.http_sse == session.scene.http_sse
@@ -179,15 +182,14 @@ class Cast:
         pool = self._by_path.get(asked.path, [])
         if not pool and asked.target not in self.posting:
             paths = sorted({take.path for take in self.takes if take.exchange is not None and take.exchange.kind == "mcp"})
-            raise Missing(
-                404, rev.INVALID_REQUEST, f"the recording has nothing at {asked.path}; its endpoints: {', '.join(paths)}", paths, str(asked)
-            )
+            text = f"the recording has nothing at {asked.path}; its endpoints: {', '.join(paths)}"
+            raise Missing(404, rev.INVALID_REQUEST, text, paths, str(asked))
         origins = {take.origin for take in pool}
         if len(origins) > 1:
             own = [take for take in pool if take.origin == asked.origin]
             if not own:
                 urls = sorted(origin + asked.path for origin in origins)
-                text = f"the recording has {len(urls)} endpoints with the path {asked.path}, none at {asked.origin}: {', '.join(urls)}"
+                text = f"none of the recording's endpoints with the path {asked.path} is at {asked.origin}: {', '.join(urls)}"
                 raise Missing(404, rev.INVALID_REQUEST, text, urls, str(asked))
             return own
         return pool
@@ -200,7 +202,8 @@ class Cast:
         named, answers = canonical(state[0]), canonical(state[1])
         following = [take for take in takes if take.state is not None and canonical(take.state[0]) == named]
         if not following:
-            raise self._missing(asked, 200, rev.INVALID_PARAMS, "the requestState is not one that the recording has for this request")
+            text = "the requestState is not one that the recording has for this request"
+            raise self._missing(asked, 200, rev.INVALID_PARAMS, text)
         for alike in (
             [take for take in following if take.state is not None and canonical(take.state[1]) == answers],
             [take for take in following if take.state is not None and answers_alike(take.state[1], state[1])],
@@ -219,6 +222,10 @@ class Cast:
             return False
         return self._calls[0].key == asked.key and self._calls[-1] in self._ever
 
+    def serves(self, asked: Asked) -> bool:
+        """Whether anything was recorded where that request goes."""
+        return asked.path in self._by_path or asked.target in self.posting
+
     # What is not there
 
     def _not_there(self, asked: Asked, pool: Sequence[Take]) -> Missing:
@@ -233,11 +240,8 @@ class Cast:
             )
         era = [take for take in same if take.modern == asked.modern]
         if not era:
-            word = "legacy" if asked.modern else "modern"
-            return self._missing(
-                asked, 400 if asked.modern else 200, rev.INVALID_REQUEST, f"the recording has {message.method} in the {word} era only",
-                _listed(same),
-            )  # fmt: skip
+            text = f"the recording has {message.method} in the {'legacy' if asked.modern else 'modern'} era only"
+            return self._missing(asked, 400 if asked.modern else 200, rev.INVALID_REQUEST, text, _listed(same))
         return self._missing(asked, 200, rev.INVALID_PARAMS, f"the recording has no {asked}", _listed(era))
 
     def _missing(self, asked: Asked, status: int, code: int, text: str, recorded: Sequence[str] | None = None) -> Missing:

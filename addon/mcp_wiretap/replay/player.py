@@ -15,12 +15,10 @@ from mcp_wiretap.wire import jsonrpc
 
 _NOT_PASSED_ON = frozenset(
     {
-        b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"content-length", b"content-encoding", b"trailer",
-        b"upgrade", b"mcp-session-id", b"alt-svc", b"strict-transport-security",
+        b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"content-length", b"content-encoding",
+        b"trailer", b"upgrade", b"mcp-session-id", b"alt-svc", b"strict-transport-security",
     }
 )  # fmt: skip
-_WAITS = 1 << 30  # beats of an open stream that wait for it to be opened are few; this only says that the queue has no bound
-
 type Headers = list[tuple[bytes, bytes]]
 type Emit = Callable[[bytes], Awaitable[None]]
 
@@ -77,7 +75,7 @@ class Player:
                 self.cast.session_of(asked, ())
         except Missing:
             return False
-        return not asked.is_notification or any(take.path == asked.path for take in self.script.takes) or asked.target in self.cast.posting
+        return not asked.is_notification or self.cast.serves(asked)
 
     async def answer(self, asked: Asked, out: Outlet) -> None:
         """Answer one request. Returns when the answer is over; to be cancelled when its client has gone."""
@@ -222,7 +220,12 @@ class Player:
         clock = _Clock(arrived, take.seen.at, self._fast)
         task = asyncio.create_task(self._roll(take, beats, clock, rewriting, live, live.queue.put))
         live.groups.add(task)
-        task.add_done_callback(lambda done: (live.groups.discard(done), live.stirred.set()))
+
+        def done(task: asyncio.Task[None]) -> None:
+            live.groups.discard(task)
+            live.stirred.set()
+
+        task.add_done_callback(done)
 
     async def _roll(
         self, take: Take, beats: Sequence[Beat], clock: "_Clock", rewriting: Rewriting, live: _Live | None, emit: Emit

@@ -51,7 +51,8 @@ class Rewriting:
         reading = jsonrpc.read_text(data, max_bytes=len(data) + 1)
         for message in reading.messages:
             if message.method == "notifications/progress" and isinstance(message.params, dict):
-                if self.tokens.get(jsonrpc.id_key(message.params.get("progressToken"))) is _NOBODY:
+                token = jsonrpc.id_key(message.params.get("progressToken"))
+                if self.tokens.get(token) is _NOBODY:
                     return None
         value, changed = self._value(reading)
         return with_data(block, jsonrpc.dumps(value)) if changed else block

@@ -4,7 +4,8 @@ Built from the events of a recording, without mitmproxy; sessions, conversations
 """
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseEvent, SseParser
 
 MAX_BODY = 64 << 20
+NEWEST = 64  # calls looked at for the one that an event belongs to; no client has more of them open
 _BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
 
 
@@ -65,11 +67,11 @@ class Take:
     def circumstances(self) -> Any:
         return circumstances(self.seen.fields, self.reading)
 
-    @property
+    @cached_property
     def path(self) -> str:
         return self.seen.target.partition("?")[0] or "/"
 
-    @property
+    @cached_property
     def origin(self) -> str:
         return origin(self.seen.scheme, self.seen.host, self.seen.port)
 
@@ -83,7 +85,7 @@ class Take:
     def first(self) -> jsonrpc.Message | None:
         return self.reading.messages[0] if self.reading is not None and self.reading.messages else None
 
-    @property
+    @cached_property
     def state(self) -> tuple[Any, Any] | None:
         return state_of(self.reading)
 
@@ -91,7 +93,7 @@ class Take:
     def answer_reading(self) -> jsonrpc.Reading | None:
         return jsonrpc.read(self.answer, max_bytes=MAX_BODY) if self.answer else None
 
-    @property
+    @cached_property
     def received(self) -> list[tuple[float, jsonrpc.Message]]:
         """The messages of the server in it, with their times."""
         if self.beats is not None:
@@ -99,7 +101,7 @@ class Take:
         messages = self.answer_reading.messages if self.answer_reading is not None else ()
         return [(self.ended or self.seen.at, message) for message in messages]
 
-    @property
+    @cached_property
     def result(self) -> jsonrpc.Message | None:
         """The answer to its request that came with it."""
         request = self.request
@@ -321,42 +323,61 @@ def _scenes(takes: list[Take]) -> list[Scene]:
 
 def _attribute(scene: Scene) -> None:
     """Which request of the client brought each event of its streams, and which posted answer each question got."""
-    calls = [take for take in scene.takes if take.is_call]
-    posted = [take for take in scene.takes if take.first is not None and take.first.kind in ("result", "error")]
-    answered: dict[Take, float] = {}
-    for stream in scene.takes:
-        for at, message in stream.received:
-            if message.kind in ("result", "error"):
-                for call in calls:
-                    if _answers(message, call, at):
-                        answered[call] = at
+    books = _Books(scene)
     for stream in scene.takes:
         own = stream.key != ("stream", None)
         for beat in stream.beats or ():
-            beat.cause = stream if own else _cause(beat, calls, answered)
+            beat.cause = stream if own else books.cause(beat)
             question = next((message for message in beat.messages if message.kind == "request"), None)
             if question is not None:
-                key = jsonrpc.id_key(question.id)
-                beat.reply = next((t for t in posted if t.first and jsonrpc.id_key(t.first.id) == key and t.seen.at >= beat.at), None)
+                beat.reply = books.reply(question, beat.at)
 
 
-def _answers(message: jsonrpc.Message, call: Take, at: float) -> bool:
-    key = jsonrpc.id_key(message.id)
-    if call.reading is None or call.seen.started > at:
-        return False
-    return any(m.kind == "request" and jsonrpc.id_key(m.id) == key for m in call.reading.messages)
+class _Books:
+    """The requests and posted answers of a session, by id and by time."""
 
+    def __init__(self, scene: Scene) -> None:
+        self._calls: dict[Hashable, list[Take]] = {}
+        self._by_token: dict[Hashable, Take] = {}
+        self._posted: dict[Hashable, list[Take]] = {}
+        self._spans: list[tuple[float, float, Take]] = []  # asked, answered
+        for take in scene.takes:
+            for message in take.reading.messages if take.reading is not None else ():
+                key = jsonrpc.id_key(message.id)
+                if message.kind == "request":
+                    self._calls.setdefault(key, []).append(take)
+                    if "progressToken" in message.meta:
+                        self._by_token.setdefault(jsonrpc.id_key(message.meta["progressToken"]), take)
+                elif message.kind in ("result", "error"):
+                    self._posted.setdefault(key, []).append(take)
+        answered: dict[Take, float] = {}
+        for stream in scene.takes:
+            for at, message in stream.received:
+                if message.kind in ("result", "error") and (call := self.call(message, at)) is not None:
+                    answered[call] = at
+        calls = dict.fromkeys(call for calls in self._calls.values() for call in calls)
+        self._spans = sorted(((call.seen.started, answered.get(call, 0.0), call) for call in calls), key=lambda span: span[:2])
 
-def _cause(beat: Beat, calls: list[Take], answered: dict[Take, float]) -> Take | None:
-    """The call that an event on a stream of its own belongs to: the one it answers, whose progress it tells, or the newest of
-    those that were not answered when it came."""
-    for message in beat.messages:
-        if message.kind in ("result", "error"):
-            return next((call for call in reversed(calls) if _answers(message, call, beat.at)), None)
-        if message.method == "notifications/progress" and isinstance(message.params, dict):
-            token = jsonrpc.id_key(message.params.get("progressToken"))
-            for call in calls:
-                if call.request is not None and jsonrpc.id_key(call.request.meta.get("progressToken")) == token:
-                    return call
-    waiting = [call for call in calls if call.seen.started <= beat.at and answered.get(call, beat.at) >= beat.at]
-    return waiting[-1] if waiting and beat.messages else None
+    def call(self, answer: jsonrpc.Message, at: float) -> Take | None:
+        """The request that an answer belongs to."""
+        calls = self._calls.get(jsonrpc.id_key(answer.id), ())
+        return next((call for call in reversed(calls) if call.seen.started <= at), None)
+
+    def reply(self, question: jsonrpc.Message, at: float) -> Take | None:
+        """What the client posted as the answer to a question."""
+        return next((take for take in self._posted.get(jsonrpc.id_key(question.id), ()) if take.seen.at >= at), None)
+
+    def cause(self, beat: Beat) -> Take | None:
+        """The call that an event on a stream of its own belongs to: the one it answers, whose progress it tells, or the newest
+        of those that were not answered when it came."""
+        for message in beat.messages:
+            if message.kind in ("result", "error"):
+                return self.call(message, beat.at)
+            if message.method == "notifications/progress" and isinstance(message.params, dict):
+                named = self._by_token.get(jsonrpc.id_key(message.params.get("progressToken")))
+                if named is not None:
+                    return named
+        if not beat.messages:
+            return None
+        last = bisect_right(self._spans, beat.at, key=lambda span: span[0])
+        return next((call for _, over, call in reversed(self._spans[max(last - NEWEST, 0) : last]) if over >= beat.at), None)
