@@ -45,6 +45,7 @@ class Live:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        self.site.traces.follow(self.site.source.inspectors())
         self._timer = asyncio.get_running_loop().call_later(PERIOD, self._due)
 
     def stop(self) -> None:

@@ -87,7 +87,8 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
             self.html(found)
 
     class Copy(Handler):
-        def get(self, what: str) -> None:
+        async def get(self, what: str) -> None:
+            await site.settle()
             found = site.copy(what, self.get_query_argument("key", ""))
             if found is None:
                 raise webapp.APIError(404, "mitmproxy has this flow no more.")

@@ -137,7 +137,7 @@ class Site:
             context["levels"] = logs.LEVELS
             context["level"] = query.get("level", "")
         elif name == "streams":
-            context["state"] = query.get("state", "")
+            context["wanted_state"] = query.get("state", "")
         return context
 
     def _scopes(self) -> list[tuple[str, str]]:

@@ -80,7 +80,7 @@ def as_curl(subject: Subject) -> str:
 
 def as_case(subjects: list[Subject]) -> str:
     """A case file of the operation: it fires what it fired here."""
-    rules = dict.fromkeys(f.rule for subject in subjects for f in subject.record.findings)
+    rules = dict.fromkeys(f.rule for subject in subjects for f in subject.record.findings if f.severity != "info")
     head = next((s for s in subjects if s.record.method), subjects[0])
     title = f"{head.record.method or head.whole.http_method} {head.record.name or ''} as it was on the wire".replace("  ", " ")
     lines = [f"=== {visible(title)}"]
