@@ -87,12 +87,13 @@ def test_any_event_stream_passes_unchanged(shared, server, pieces):
 
 
 def unchunked(data):
-    out = b""
-    while data:
-        size, _, data = data.partition(b"\r\n")
-        length = int(size, 16)
-        out, data = out + data[:length], data[length + 2 :]
-    return out
+    out, position = [], 0
+    while position < len(data):
+        start = data.index(b"\r\n", position) + 2
+        length = int(data[position:start], 16)
+        out.append(data[start : start + length])
+        position = start + length + 2
+    return b"".join(out)
 
 
 def test_a_very_large_body_passes_and_is_said_to_be_unchecked(server, tmp_path):
@@ -198,6 +199,7 @@ def test_a_recording_can_be_annotated_while_it_is_copied(server, tmp_path):
     assert before.comment == ""
     with wire.proxy(copied, options=["-n", "-r", str(bare / "flows.flow")]) as proxy:
         assert proxy.child.process.wait(wire.PATIENCE) == 0
+        assert "fault" not in proxy.child.output()
         (after,) = proxy.flows()
     assert "[HDR006]" in after.comment and after.marked == ":red_circle:"
     assert after.request.raw_content == before.request.raw_content
@@ -207,3 +209,35 @@ def test_a_bad_option_ends_mitmproxy_with_a_clear_word(tmp_path):
     with wire.proxy(tmp_path, options=["-n", "--set", "mcp_era=nonsense"]) as proxy:
         assert proxy.child.process.wait(wire.PATIENCE) == 1
         assert "mcp_era" in proxy.child.output()
+
+
+def test_one_event_of_fifty_megabytes_passes(server, tmp_path):
+    event = flows.event(b'{"jsonrpc": "2.0", "id": 1, "result": {"x": "' + b"y" * (50 << 20) + b'"}}')
+    with wire.proxy(tmp_path, server) as proxy:
+        _, back = exchange(proxy, server, wire.post(CALL, *FIELDS), [STREAM, wire.chunk(event), wire.LAST])
+        assert unchunked(back.partition(b"\r\n\r\n")[2]) == event
+        (flow,) = proxy.flows()
+    assert len(flow.response.raw_content) == 8 << 20
+    assert "past the limit" in flow.metadata["mcp.notes"]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+def test_a_compressed_bomb_passes_unopened(server, tmp_path, content_type):
+    bomb = gzip.compress(b'{"a": "' + b"0" * (100 << 20), 6)
+    fields = (f"Content-Type: {content_type}", "Content-Encoding: gzip", f"Content-Length: {len(bomb)}")
+    reply = [wire.head("200 OK", *fields) + bomb]
+    with wire.proxy(tmp_path, server) as proxy:
+        began = time.time()
+        _, back = exchange(proxy, server, wire.post(CALL, *FIELDS), reply)
+        assert back == reply[0]
+        assert time.time() - began < 5
+        (flow,) = proxy.flows()
+        assert "mcp-wiretap: fault" not in proxy.child.output()
+    assert "decodes to more than the limit" in flow.metadata["mcp.notes"] or flow.metadata["mcp.outcome"] == "broken"
+
+
+def test_a_header_of_sixty_kilobytes_passes_and_is_shown_short(shared, server):
+    sent = wire.post(CALL, *FIELDS[:3], "Mcp-Name: " + "n" * 60_000)
+    got, _ = exchange(shared, server, sent, wire.whole(flows.result()))
+    assert got == sent
+    assert "mcp-wiretap: fault" not in shared.child.output()
