@@ -38,7 +38,7 @@ def wrong():
 
 def test_mitmweb_serves_every_command():
     names = [getattr(Commands, name).command_name for name in dir(Commands) if hasattr(getattr(Commands, name), "command_name")]
-    assert sorted(names) == ["mcp.conversation", "mcp.explain", "mcp.findings", "mcp.report"]
+    assert {"mcp.conversation", "mcp.explain", "mcp.findings", "mcp.report"} <= set(names)
     assert all(re.fullmatch(r"[a-z.]+", name) for name in names)
 
 
