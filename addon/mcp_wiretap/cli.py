@@ -56,6 +56,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             from mcp_wiretap.command import explain
 
             return explain.run(arguments)
+        case "diff":
+            from mcp_wiretap.command import diff
+
+            return diff.run(arguments)
         case "serve":
             from mcp_wiretap.command import serve
 
@@ -96,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("rule", metavar="RULE", help="an id (HDR006, case does not matter) or a name (name-header-mismatch)")
     _rule_files(explain)
+    _diff(commands)
     _serve(commands)
     commands.add_parser(
         "addon-path",
@@ -148,6 +153,25 @@ def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
     serve.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to play, where several have the same path")
     _timing(serve)
+
+
+def _diff(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    diff = commands.add_parser(
+        "diff",
+        help="compare two recordings",
+        description="Compares two recordings: tools added, removed, changed; calls with another outcome; findings that came and "
+        "went; latencies beyond noise. With --hop: what a gateway changed, from a recording of each of its sides.",
+    )
+    diff.add_argument("before", metavar="A", help="the recording of before; with --hop, of the client's side")
+    diff.add_argument("after", metavar="B", help="the recording of after; with --hop, of the server's side")
+    diff.add_argument("--hop", action="store_true", help="pair the same operation on the two sides of a gateway")
+    diff.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    diff.add_argument("--output", metavar="FILE", help="write it there instead of to stdout")
+    diff.add_argument(
+        "--fail-on", choices=("any", "breaking", "never"), default="never",
+        help="exit with 1 where anything differs, or what may break a client (default: never)",
+    )  # fmt: skip
+    _judging(diff)
 
 
 def _timing(parser: argparse.ArgumentParser) -> None:

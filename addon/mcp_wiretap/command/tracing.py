@@ -16,7 +16,7 @@ from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.report.collect import Collector, Input, Trace
 from mcp_wiretap.rule import RuleBook, Silence, find_rules
 from mcp_wiretap.trace.events import Event, ExchangeEnded
-from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.inspector import Inspector, Judge
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import safe
 
@@ -74,10 +74,12 @@ def follow(
     retire: Callable[[Exchange], None],
     fault: Callable[[str, str, Exception], None] | None = None,
     advance: Advance | None = None,
+    wrap: Callable[[Judge], Judge] | None = None,
 ) -> tuple[Inspector, RuleBook]:
-    """Feed a trace from its recordings to its end. `fault(flow, where, error)`: what we could not follow; the rest goes on."""
+    """Feed a trace from its recordings to its end. `fault(flow, where, error)`: what we could not follow; the rest goes on.
+    `wrap` puts a watcher in front of the rules."""
     book = settings.book()
-    inspector = Inspector(book, expect=Expectations(settings.expect), retire=retire)
+    inspector = Inspector(wrap(book) if wrap is not None else book, expect=Expectations(settings.expect), retire=retire)
     step = _steps(sum(recording.flows for recording in recordings), advance)
     for event in _in_time_order(recordings):
         try:
