@@ -484,8 +484,8 @@ class Inspector:
         endpoint, request = exchange.endpoint, answer.request
         if era.learn(exchange, answer):
             self._decided(endpoint, exchange)
-        if (served := era.served_revision(exchange, answer)) is not None:
-            endpoint.revisions.setdefault(served)
+        if (served := era.served_revision(exchange, answer)) is not None and len(endpoint.revisions) < _MOST_REVISIONS:
+            endpoint.revisions.setdefault(served[:_LONGEST])
         if isinstance(info := answer.meta.get(rev.SERVER_INFO), dict):
             endpoint.server_info = info
         supported = None
@@ -596,6 +596,8 @@ class Inspector:
         elif exchange.http_method == "DELETE" and exchange.status is not None and 200 <= exchange.status < 300:
             session.ended_why, session.deleted_flow = "DELETE", exchange.flow
         elif exchange.status == 404 and exchange.request_fields.has("mcp-session-id") and not exchange.claim.modern:
+            if exchange.http_method != "POST":
+                return  # it may only mean that there is no such stream
             if answer is not None and answer.error_code == rev.METHOD_NOT_FOUND:
                 return
             session.ended_why = "404"
@@ -742,6 +744,7 @@ def _name(request: Message) -> str | None:
     return _cut(value) if isinstance(value, str) else None
 
 
+_MOST_REVISIONS = 50  # of one endpoint: a server may claim any
 _LONGEST = 1_000  # characters of what is kept of an exchange after its bodies: names, not megabytes
 
 

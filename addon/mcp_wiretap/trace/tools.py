@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_wiretap.trace.annotations import Annotations, Flaw, Mirror, is_number, read_tool
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tracker import Tracker
-from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.revision import HEADER_MISMATCH
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Set:
     twice: set[str] = field(default_factory=set)  # names that one answer gives two different definitions
     walks: list[_Walk] = field(default_factory=list)
     complete: tuple[float, str, frozenset[str]] | None = None  # newest complete list: when, last flow, names
-    called: dict[tuple[Client, str, str], None] = field(default_factory=dict)  # (client, tool, flow of the definition)
+    called: dict[tuple[Client, Hashable, str], None] = field(default_factory=dict)  # (client, tool, flow of the definition)
     answers: int = 0
     overflow: bool = False
     size: int = 0
@@ -312,7 +312,7 @@ class Tools(Tracker):
         if view.definition is None and not view.why_unknown:
             view.by_other = False
             view.why_unknown = self._why(view, listed, name, exchange)
-        key = (client, name, view.definition.flow if view.definition is not None else "")
+        key = (client, id_key(name), view.definition.flow if view.definition is not None else "")
         view.first = key not in listed.called
         listed.called[key] = None
         while len(listed.called) > CALLED:
