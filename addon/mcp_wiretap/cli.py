@@ -64,6 +64,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             from mcp_wiretap.command import serve
 
             return serve.run(arguments)
+        case "replay":
+            from mcp_wiretap.command import replay
+
+            return replay.run(arguments)
         case "addon-path":
             from mcp_wiretap.command import tools
 
@@ -102,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     _rule_files(explain)
     _diff(commands)
     _serve(commands)
+    _replay(commands)
     commands.add_parser(
         "addon-path",
         help="where the addon is, for mitmweb -s",
@@ -151,7 +156,7 @@ def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
     serve.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
     serve.add_argument("--port", type=_port, default=8000, metavar="N", help="to listen on (default: 8000; 0: any that is free)")
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
-    serve.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to play, where several have the same path")
+    serve.add_argument("--endpoint", metavar="URL", help="the endpoint to play, where several have the same path")
     _timing(serve)
 
 
@@ -172,6 +177,37 @@ def _diff(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="exit with 1 where anything differs, or what may break a client (default: never)",
     )  # fmt: skip
     _judging(diff)
+
+
+def _replay(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="a recorded client asks a live server once more",
+        description="Asks a live server what the client of a recording asked, and compares the answers. Ids, sessions, states, "
+        "cursors and task ids are those of now. Exit status: 0 all the same, 1 something changed or failed, 2 usage or an "
+        "unreadable file.",
+    )
+    replay.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
+    replay.add_argument("--to", required=True, metavar="URL", help="the server; without a path, the recorded one is used")
+    replay.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to replay, where it has several")
+    replay.add_argument("--conversation", metavar="ID", help="replay one conversation only (the id of a flow in it)")
+    replay.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="send this header; repeatable")
+    replay.add_argument("--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="to wait for an answer (default: 30)")
+    replay.add_argument("--yes", action="store_true", help="repeat calls of tools that may do something twice without asking")
+    replay.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    replay.add_argument("--output", metavar="FILE", help="write the report there instead of to stdout")
+    _timing(replay)
+    _judging(replay)
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return number
 
 
 def _timing(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from mcp_wiretap.proxy.replaying import Unplayable, script_of
 from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
+from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.wire.secret import one_line
 
 
@@ -25,11 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
     return asyncio.run(_serve(Server(player, sock, _fault), script))
 
 
-def read(path: str) -> Script:
+def read(path: str, book: RuleBook | None = None) -> Script:
     """The script of a recording; what cannot be replayed is said on stderr. Refused where there is nothing to replay."""
     tracing.check_readable(path)
     try:
-        script, troubles = script_of(Path(path))
+        script, troubles = script_of(Path(path), book)
     except Unplayable as error:
         raise Refused(str(error)) from None
     for trouble in troubles:

@@ -1,0 +1,100 @@
+"""`mcp-wiretap replay FILE --to URL`: a recorded client asks a live server once more; what it answers now is compared."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from mcp_wiretap.command import Refused, settings
+from mcp_wiretap.command.output import destination, machine_readable
+from mcp_wiretap.command.serve import read
+from mcp_wiretap.replay.chosen import NotChosen, repeated, takes_of
+from mcp_wiretap.replay.client import Client, Stopped
+from mcp_wiretap.replay.http import Place
+from mcp_wiretap.replay.outcome import FoundOnce, Report, report_of
+from mcp_wiretap.replay.script import Script, Take
+from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire.secret import visible
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        place = Place.of(arguments.to)
+    except ValueError as error:
+        raise Refused(f"--to: {error}") from None
+    chosen = settings.read(arguments)
+    script = read(arguments.file, chosen.book())
+    try:
+        takes = takes_of(script, arguments.endpoint, arguments.conversation)
+    except NotChosen as error:
+        raise Refused(str(error)) from None
+    _confirm(script, takes, arguments.to, arguments.yes)
+    client = Client(
+        script, takes, place, judge=chosen.book(), fast=arguments.timing == "fast", patience=arguments.timeout,
+        headers=[_header(text) for text in arguments.header],
+    )  # fmt: skip
+    report = asyncio.run(_play(script, client))
+    with destination(arguments.output, inputs=[arguments.file]) as out:
+        if arguments.format == "json":
+            machine_readable(out)
+            out.write(jsonrpc.dumps(report.to_json(), 2) + "\n")
+        else:
+            out.write(text_of(report))
+    if report.stopped is not None:
+        print(f"mcp-wiretap: {visible(report.stopped)}", file=sys.stderr)
+    return 0 if report.good else 1
+
+
+async def _play(script: Script, client: Client) -> Report:
+    stopped = None
+    try:
+        await client.run()
+    except Stopped as error:
+        stopped = str(error)
+    return report_of(script, client, stopped)
+
+
+def _confirm(script: Script, takes: Sequence[Take], url: str, yes: bool) -> None:
+    """Ask before calls are repeated that may do something twice. Refused where there is nobody to ask, or the answer is no."""
+    tools = repeated(script, takes)
+    if yes or not tools:
+        return
+    listed = ", ".join(visible(name) + (f" ({count} calls)" if count > 1 else "") for name, count in tools)
+    said = f"tools that are not annotated as read-only or idempotent would be called again at {url}: {listed}"
+    if not sys.stdin.isatty():
+        raise Refused(f"{said}; --yes does so")
+    print(f"mcp-wiretap: {said}", file=sys.stderr)
+    print("Call them? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Refused("nothing was sent")
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise Refused(f"--header {text!r} is not NAME: VALUE")
+    return name.strip(), value.strip()
+
+
+def text_of(report: Report) -> str:
+    """The report for people."""
+    lines = []
+    if report.server_was != report.server_now:
+        lines.append(f"server   was {report.server_was or 'unknown'}, now {report.server_now or 'unknown'}")
+    if report.era_was != report.era_now:
+        lines.append(f"era      was {report.era_was}, now {report.era_now}")
+    for operation in report.operations:
+        lines.append(f"{operation.outcome:<8} {operation.request}")
+        details = [*([operation.error] if operation.error else []), *map(str, operation.differences), *operation.notes]
+        lines += [f"           {detail}" for detail in details]
+    lines += [_finding("new", found) for found in report.new]
+    lines += [_finding("gone", found) for found in report.gone]
+    counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in ("same", "changed", "failed"))
+    lines.append(f"{len(report.operations)} operations: {counts}; findings: {len(report.new)} new, {len(report.gone)} gone")
+    if report.stopped is not None:
+        lines.append(f"stopped: {report.stopped}")
+    return "".join(visible(line) + "\n" for line in lines)
+
+
+def _finding(word: str, found: FoundOnce) -> str:
+    return f"{word:<8} {found.rule} {found.severity} {found.party}: {found.message} ({found.request})"
