@@ -50,8 +50,11 @@ type On = Literal[
     "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`
 ]
 # Which messages a rule looks at, finer than `on`; it spares the others the call. Of a request: `retry` where it carries
-# inputResponses or requestState. Of a result: `input_required` and `task` by its resultType. Of an exchange: `stream` or `body`.
-type Sort = Literal["request", "retry", "notification", "result", "input_required", "task", "error", "invalid", "stream", "body"]
+# inputResponses or requestState. Of a result: `input_required` and `task` by its resultType, `asking` where it has inputRequests or
+# requestState beside another. Of an exchange: `stream` or `body`. The coarser sort means the finer ones, too.
+type Sort = Literal[
+    "request", "retry", "notification", "result", "asking", "input_required", "task", "error", "invalid", "stream", "body"
+]  # fmt: skip
 type Era = Literal["modern", "legacy", "both"]
 # What a rule is as a function: findings, and what it could not judge.
 type _Check = Callable[..., Iterator[Finding | Unchecked] | None]
@@ -83,6 +86,7 @@ class Rule:
     malformed: bool = False  # holds at full severity for requests without a usable envelope, too
     streamable: bool = False  # not on the 2024-11-05 HTTP+SSE transport, whatever version was negotiated there
     always: bool = False  # decides by itself to which era it applies: no scoping by claim or evidence
+    kinds: frozenset[str] | None = None  # kinds of exchange that an `always` rule looks at; None: all but `other`
 
     @property
     def family(self) -> str:
@@ -114,6 +118,7 @@ def rule(
     malformed: bool = False,
     streamable: bool = False,
     always: bool = False,
+    kinds: Iterable[str] | None = None,
 ) -> Callable[[_Check], _Check]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
 
@@ -122,6 +127,7 @@ def rule(
             id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
             frozenset(versions), frozenset(methods) if methods is not None else None,
             frozenset(sorts) if sorts is not None else None, once, structural, malformed, streamable, always,
+            frozenset(kinds) if kinds is not None else None,
         )  # fmt: skip
         return check
 
@@ -376,7 +382,7 @@ class RuleBook:
             for found in self.rules:
                 if on not in found.on or (found.methods is not None and method not in found.methods):
                     continue
-                if found.sorts is not None and sort not in found.sorts and _COARSE.get(sort) not in found.sorts:
+                if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
                     continue
                 if transport and found.streamable:
                     continue
@@ -390,16 +396,23 @@ class RuleBook:
         return table
 
 
-_COARSE = {"retry": "request", "input_required": "result", "task": "result"}
+_MEANT = {
+    "retry": ("retry", "request"),
+    "task": ("task", "result"),
+    "asking": ("asking", "result"),
+    "input_required": ("input_required", "asking", "result"),
+}
 
 
 def _sort(on: On, fact: Any) -> str:
     """The sort of a fact, as `Rule.sorts` names it; "" where the subscription says all."""
-    if on in ("answer", "message", "push", "request"):
+    if on in ("answer", "message", "push", "request", "reply"):
         rpc = fact.rpc
         if rpc.kind == "result" and isinstance(rpc.result, dict):
             kind = rpc.result.get("resultType")
-            return kind if kind == "input_required" or kind == "task" else "result"
+            if kind == "input_required" or kind == "task":
+                return str(kind)
+            return "asking" if "inputRequests" in rpc.result or "requestState" in rpc.result else "result"
         if rpc.kind == "request" and isinstance(rpc.params, dict):
             return "retry" if "inputResponses" in rpc.params or "requestState" in rpc.params else "request"
         return str(rpc.kind)
@@ -432,6 +445,8 @@ _UNKNOWN_REVISION: tuple[_Cap, str] = ("info", "revision not known: ")
 def _scope(found: Rule, exchange: Exchange, server: str, sender: Party) -> tuple[_Cap, str] | None:
     """Whether the rule applies, and the cap on its severity (catalogue ERA023): client rules follow the request's own claim,
     server rules follow the evidence that the server gave. `sender` decides for rules about either party."""
+    if found.kinds is not None and exchange.kind not in found.kinds:
+        return None
     if exchange.kind != "mcp":  # oauth and preflight: their rules are marked `always`
         return _NO_CAP if found.always else None
     if found.always:

@@ -14,7 +14,9 @@ from mcp_wiretap.wire.secret import one_line
 
 CACHING = "2026-07-28 server/utilities/caching"
 PAGINATION = "2026-07-28 server/utilities/pagination"
-_REFUSED = frozenset({rev.INVALID_PARAMS, rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
+_REFUSED = frozenset(
+    {rev.INVALID_PARAMS, rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION}
+)
 
 
 def _view(message: Message) -> ListView | None:
@@ -40,6 +42,7 @@ def _is_complete(message: Message) -> bool:
     spec=f"{CACHING}#cacheable-results",
     sep="2549",
     methods=CACHEABLE,
+    sorts=("result",),
 )
 def cache_hints_missing(message: Message) -> Iterator[Finding]:
     """The complete result of a list, of resources/read and of server/discover says how long it is fresh and who may cache it.
@@ -80,6 +83,7 @@ def cache_hints_missing(message: Message) -> Iterator[Finding]:
     spec=f"{CACHING}#time-to-live-ttl-field",
     sep="2549",
     methods=CACHEABLE,
+    sorts=("result",),
 )
 def ttl_invalid(message: Message) -> Iterator[Finding]:
     """ttlMs is an integer of milliseconds, 0 or more.
@@ -115,9 +119,7 @@ def ttl_invalid(message: Message) -> Iterator[Finding]:
     else:
         words = kind_of(ttl) if not isinstance(ttl, float) else "no integer"
     shown = "null" if ttl is None else one_line(dumps(ttl, most=60), 40)
-    yield Finding(
-        f"ttlMs is {shown}: {words}", [evidence(message.place("result", "ttlMs"), shown, "an integer of 0 or more")]
-    )
+    yield Finding(f"ttlMs is {shown}: {words}", [evidence(message.place("result", "ttlMs"), shown, "an integer of 0 or more")])
 
 
 @rule(
@@ -132,6 +134,7 @@ def ttl_invalid(message: Message) -> Iterator[Finding]:
     spec=f"{CACHING}#cache-scope-field",
     sep="2549",
     methods=CACHEABLE,
+    sorts=("result",),
 )
 def cache_scope_invalid(message: Message) -> Iterator[Finding]:
     """cacheScope is exactly `public` or `private`.
@@ -172,6 +175,7 @@ def cache_scope_invalid(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{CACHING}#cacheable-results",
     sep="2549",
+    sorts=("input_required",),
 )
 def hints_on_interim_result(message: Message) -> Iterator[Finding]:
     """An input_required answer carries no caching hints: interim results are not cacheable.

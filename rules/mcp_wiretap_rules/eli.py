@@ -46,6 +46,7 @@ def _what(ask: Ask) -> str:
     spec=f"{ELICITATION}#elicitation-requests",
     sep="1036",
     versions=WITH_ELICITATION,
+    sorts=("asking", "error", "request", "notification"),
 )
 def elicit_params(message: Message) -> Iterator[Finding]:
     """An elicitation has a message, and by its mode a requestedSchema (form, also where mode is absent) or a url.
@@ -114,6 +115,7 @@ def _is_url(url: str) -> bool:
     spec=f"{ELICITATION}#requested-schema",
     sep="1330",
     versions=WITH_ELICITATION,
+    sorts=("asking", "error", "request", "notification"),
 )
 def elicit_schema_flat(message: Message) -> Iterator[Finding]:
     """requestedSchema is an object of fields that are strings, numbers, booleans or choices: nothing nested, nothing combined.
@@ -158,6 +160,7 @@ def elicit_schema_flat(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{ELICITATION}#response-actions",
     versions=WITH_ELICITATION,
+    sorts=("retry", "result", "error"),
 )
 def elicit_content_invalid(message: Message) -> Iterator[Finding | Unchecked]:
     """An accepted form carries content that fits the requestedSchema; its values are strings, numbers, booleans or lists of
@@ -236,6 +239,7 @@ def _against(reply: Reply, content: dict[str, Any], schema: dict[str, Any]) -> I
     severity="error",
     spec=f"{ELICITATION}#response-actions",
     versions=WITH_ELICITATION,
+    sorts=("retry", "result", "error"),
 )
 def elicit_action(message: Message) -> Iterator[Finding]:
     """The action of an answered elicitation is exactly accept, decline or cancel.
@@ -290,6 +294,7 @@ def elicit_action(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{ELICITATION}#response-actions",
     versions=WITH_ELICITATION,
+    sorts=("retry", "result", "error"),
 )
 def elicit_content_misplaced(message: Message) -> Iterator[Finding]:
     """Content belongs to an accepted form: a url elicitation, a decline and a cancel have none.
@@ -339,6 +344,7 @@ def elicit_content_misplaced(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{ELICITATION}#form-mode-security",
     versions=WITH_ELICITATION,
+    sorts=("asking", "error", "request", "notification"),
 )
 def elicit_secret_in_form(message: Message) -> Iterator[Finding]:
     """A form never asks for passwords, keys, tokens or payment data. Found by names and texts: it may be mistaken.
@@ -380,6 +386,7 @@ def elicit_secret_in_form(message: Message) -> Iterator[Finding]:
     spec=f"{ELICITATION}#safe-url-handling",
     sep="1036",
     versions=WITH_URL,
+    sorts=("asking", "error", "request", "notification"),
 )
 def elicit_url_safety(message: Message) -> Iterator[Finding]:
     """The URL of an elicitation is https, carries no credentials and no personal data, and forms contain no links.
@@ -409,11 +416,25 @@ def elicit_url_safety(message: Message) -> Iterator[Finding]:
                 yield Finding(f"{_what(ask)} has a url {words}", [evidence(ask.place("url"), shown)], severity)
         elif mode(ask.params) == "form" and (found := forms.link(ask.params)) is not None:
             steps, shown = found
-            yield Finding(f"{_what(ask)} has a link in a text of its form", [evidence(ask.place(*steps), _without_secrets(shown))])
+            yield Finding(
+                f"{_what(ask)} has a link in a text of its form", [evidence(ask.place(*steps), _without_secrets(shown))]
+            )
 
 
 _CREDENTIALS = frozenset(
-    {"token", "access_token", "id_token", "refresh_token", "api_key", "apikey", "password", "passwd", "secret", "client_secret", "jwt"}
+    {
+        "token",
+        "access_token",
+        "id_token",
+        "refresh_token",
+        "api_key",
+        "apikey",
+        "password",
+        "passwd",
+        "secret",
+        "client_secret",
+        "jwt",
+    }
 )
 _MAIL = re.compile(r"[A-Za-z0-9._%+-]+(?:@|%40)[A-Za-z0-9-]+\.[A-Za-z]{2,}")
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1|.*\.localhost")
@@ -444,9 +465,7 @@ def _unsafe(url: str) -> Iterator[tuple[str, str, Severity]]:
 def _without_secrets(url: str) -> str:
     """The URL with what may be secret in it masked."""
     url = re.sub(r"(?<=://)[^/@\s]+@", lambda m: mask(m.group()[:-1]) + "@", url, count=1)
-    return re.sub(
-        r"([?&#;]([A-Za-z_]+)=)([^&#;\s]+)", lambda m: m[1] + mask(m[3]) if m[2].lower() in _CREDENTIALS else m[0], url
-    )
+    return re.sub(r"([?&#;]([A-Za-z_]+)=)([^&#;\s]+)", lambda m: m[1] + mask(m[3]) if m[2].lower() in _CREDENTIALS else m[0], url)
 
 
 @rule(
@@ -459,6 +478,7 @@ def _without_secrets(url: str) -> str:
     era="modern",
     severity="error",
     spec="2026-07-28 changelog#minor-changes",
+    sorts=("asking", "error", "request", "notification"),
 )
 def elicit_removed_fields(message: Message) -> Iterator[Finding]:
     """elicitationId and notifications/elicitation/complete belong to 2025-11-25; in 2026-07-28 the client retries instead.
@@ -554,6 +574,7 @@ def elicit_mode_undeclared_legacy(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 client/sampling#messages",
     sep="1577",
+    sorts=("asking", "error", "request", "notification"),
 )
 def sampling_request_valid(message: Message) -> Iterator[Finding]:
     """A sampling request has messages of user and assistant and maxTokens; tool uses are answered by the user message that
@@ -596,7 +617,11 @@ def _malformed(ask: Ask, revision: str | None) -> Iterator[tuple[tuple[str | int
     for index, item in enumerate(messages[:MOST]):
         role = item.get("role") if isinstance(item, dict) else None
         if role not in ("user", "assistant"):
-            yield ("messages", index, "role"), f"has a message with the role {one_line(dumps(role, most=60), 40)}", dumps(role, most=60)
+            yield (
+                ("messages", index, "role"),
+                f"has a message with the role {one_line(dumps(role, most=60), 40)}",
+                dumps(role, most=60),
+            )
     if revision is None or revision >= TOOLS_SINCE:
         yield from _unbalanced(messages[:MOST])
 
@@ -620,12 +645,20 @@ def _unbalanced(messages: list[Any]) -> Iterator[tuple[tuple[str | int, ...], st
         parts = _parts(message)
         results = [part for part in parts if part.get("type") == "tool_result"]
         if results and len(results) != len(parts):
-            yield ("messages", index, "content"), "mixes tool results with other content in one message", [p.get("type") for p in parts]
+            yield (
+                ("messages", index, "content"),
+                "mixes tool results with other content in one message",
+                [p.get("type") for p in parts],
+            )
         answered = [part.get("toolUseId") for part in results]
         strange = [name for name in answered if name not in pending]
         if strange:
             shown = one_line(str(strange[0]), 40)
-            yield ("messages", index, "content"), f"has a tool result for {shown}, which the message before did not use", strange[0]
+            yield (
+                ("messages", index, "content"),
+                f"has a tool result for {shown}, which the message before did not use",
+                strange[0],
+            )
         elif missing := [name for name in pending if name not in answered]:
             shown = one_line(str(missing[0]), 40)
             yield ("messages", index), f"has a tool use ({shown}) that the next message does not answer", missing[0]
@@ -645,6 +678,7 @@ def _unbalanced(messages: list[Any]) -> Iterator[tuple[tuple[str | int, ...], st
     severity="error",
     spec="2026-07-28 schema#createmessageresult",
     sep="1577",
+    sorts=("retry", "result", "error"),
 )
 def sampling_response_valid(message: Message) -> Iterator[Finding]:
     """The result of sampling has a role, the content that was generated, and the model that did it.
@@ -715,6 +749,7 @@ def _sampled(
     era="both",
     severity="error",
     spec="2026-07-28 client/roots#root",
+    sorts=("retry", "result", "error"),
 )
 def roots_valid(message: Message) -> Iterator[Finding]:
     """The result of roots/list is an array of roots, each with a `file://` URI.

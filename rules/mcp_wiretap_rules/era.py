@@ -99,6 +99,7 @@ def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
     spec="2026-07-28 basic/versioning#compatibility-matrix",
     sep="2575",
     always=True,
+    sorts=("result",),
 )
 def modern_request_served_as_legacy(message: Message) -> Iterator[Finding]:
     """A legacy server may take a modern request for one of its own: methods such as tools/list exist in both eras, and it ignores
@@ -658,6 +659,7 @@ def _ordinal(number: int) -> str:
     spec=NEGOTIATION,
     sep="2575",
     structural=True,
+    sorts=("result",),
 )
 def served_version_not_advertised(message: Message) -> Iterator[Finding]:
     """A server refuses versions that it does not support with -32022. What it serves belongs into supportedVersions of

@@ -216,6 +216,8 @@ def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
     meta, answer = request.meta, exchange.answer
     if isinstance(meta.get(rev.PROTOCOL_VERSION), str) and meta.get(rev.CLIENT_CAPABILITIES) is not None:
         return
+    if not isinstance(request.rpc.body, dict) or not isinstance(request.rpc.body.get("params", {}), dict):
+        return  # RPC022: without params there is no envelope to speak of
     lacking = [f for f in faults.envelope_faults(exchange) if f.what.startswith("the envelope has no")]
     if not lacking:
         return
@@ -589,6 +591,7 @@ def origin_refused_status(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=VALIDATION,
     sep="2243",
+    sorts=("result",),
 )
 def header_fault_accepted(message: Message) -> Iterator[Finding]:
     """A server that reads the body refuses a request whose mirrored headers are missing, undecodable or not what the body says.
@@ -1016,6 +1019,8 @@ def error_id_missing(message: Message) -> Iterator[Finding]:
         return
     if not isinstance(request.rpc.body, dict) or request.rpc.body.get("jsonrpc") != "2.0":
         return  # no JSON-RPC 2.0: it may not have been read at all
+    if not isinstance(request.rpc.body.get("params", {}), dict) and message.error_code == rev.INVALID_REQUEST:
+        return  # RPC022: an invalid request, which JSON-RPC answers with the id null
     refusal = status in (400, 404)
     modern = exchange.endpoint.modern is not None and exchange.claim.modern
     # Session and version refusals of legacy servers are written before the body is parsed.
@@ -1109,6 +1114,7 @@ _EXPERIMENTAL = re.compile(r"draft|exp|beta|alpha|preview|dev|next|[./:]", re.I)
     spec=VERSION_HEADER,
     sep="2575",
     structural=True,
+    sorts=("result",),
 )
 def unsupported_version_served(message: Message) -> Iterator[Finding]:
     """A server refuses a version that it does not implement with 400 and -32022; it does not serve it by the rules of another.

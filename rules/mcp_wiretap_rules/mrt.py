@@ -98,6 +98,7 @@ def new_call_is_not_a_retry(message: Message) -> Iterator[Finding]:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def retry_id_not_fresh(message: Message) -> Iterator[Finding]:
     """A retry is an independent request: its JSON-RPC id differs from that of the request it continues.
@@ -150,6 +151,7 @@ def retry_id_not_fresh(message: Message) -> Iterator[Finding]:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def state_not_echoed(message: Message) -> Iterator[Finding]:
     """A retry echoes the exact requestState of the answer it continues, also where it is the empty string.
@@ -196,7 +198,9 @@ def state_not_echoed(message: Message) -> Iterator[Finding]:
     elif round_.state == "foreign":
         said = f"the requestState is that of another call, not {round_.expected}"
     else:
-        said = f"the requestState is not the one that the server gave: they differ from character {(round_.differs_at or 0) + 1} on"
+        said = (
+            f"the requestState is not the one that the server gave: they differ from character {(round_.differs_at or 0) + 1} on"
+        )
     yield Finding(
         said,
         [evidence(message.place("params", "requestState"), round_.given, round_.expected)],
@@ -223,6 +227,7 @@ def _elsewhere(round_: Round, message: Message) -> bool:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def state_invented(message: Message) -> Iterator[Finding]:
     """Where the answer had no requestState, the retry has none.
@@ -285,6 +290,7 @@ def state_invented(message: Message) -> Iterator[Finding]:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def inputs_not_all_answered(message: Message) -> Iterator[Finding]:
     """A retry answers every input that was requested; declining and cancelling are answers.
@@ -338,6 +344,7 @@ def inputs_not_all_answered(message: Message) -> Iterator[Finding]:
     spec=f"{MRTR_PAGE}#inputresponses",
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def response_key_unknown(message: Message) -> Iterator[Finding]:
     """The keys of inputResponses correspond to those of the inputRequests that they answer.
@@ -396,6 +403,7 @@ def response_key_unknown(message: Message) -> Iterator[Finding]:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def params_changed_on_retry(message: Message) -> Iterator[Finding]:
     """A retry is the original request with inputResponses and requestState added: its other parameters stay as they were.
@@ -452,6 +460,7 @@ def _less_if_short(item: Item) -> Severity:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def responses_on_first_request(message: Message) -> Iterator[Finding]:
     """inputResponses and requestState belong to the retry of a request that was answered with input_required.
@@ -499,6 +508,7 @@ def responses_on_first_request(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=CLIENT,
     sep="2322",
+    sorts=("retry",),
 )
 def state_on_other_request(message: Message) -> Iterator[Finding]:
     """requestState affects only the retry of the request it was given for; no other request carries it.
@@ -588,7 +598,8 @@ def state_replayed(message: Message) -> Iterator[Finding]:
     assert request is not None
     likely = again and not message.result.get("isError") and len(item.state or "") >= SHORT
     yield Finding(
-        f"the requestState was used up before ({round_.consumed_how})" + (", and completes the call a second time" if again else ""),
+        f"the requestState was used up before ({round_.consumed_how})"
+        + (", and completes the call a second time" if again else ""),
         [evidence(request.place("params", "requestState"), round_.given)],
         "warning" if likely else "info",
         related=(item.flow, round_.consumed),
@@ -607,6 +618,7 @@ def state_replayed(message: Message) -> Iterator[Finding]:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def parallel_fork(message: Message) -> Iterator[Finding]:
     """One input_required answer is continued by one retry.
@@ -659,6 +671,7 @@ def parallel_fork(message: Message) -> Iterator[Finding]:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    sorts=("input_required",),
 )
 def input_required_empty(message: Message) -> Iterator[Finding]:
     """An input_required answer has inputRequests, or requestState, or both.
@@ -705,6 +718,7 @@ def input_required_empty(message: Message) -> Iterator[Finding]:
     spec=f"{MRTR_PAGE}#inputrequiredresult",
     sep="2322",
     methods=MRTR,
+    sorts=("retry", "asking"),
 )
 def state_not_string(message: Message) -> Iterator[Finding]:
     """requestState is an opaque string, on both ways.
@@ -748,6 +762,7 @@ def state_not_string(message: Message) -> Iterator[Finding]:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    sorts=("asking",),
 )
 def input_request_kind(message: Message) -> Iterator[Finding]:
     """Each value of inputRequests is a request: elicitation/create, sampling/createMessage or roots/list, with its params.
@@ -821,6 +836,7 @@ def _foreign_extension(message: Message) -> bool:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    sorts=("asking",),
 )
 def input_request_not_declared(message: Message) -> Iterator[Finding]:
     """A server asks only for input that this request's own clientCapabilities declare. `elicitation: {}` declares forms.
@@ -874,6 +890,7 @@ def input_request_not_declared(message: Message) -> Iterator[Finding]:
     spec=f"{MRTR_PAGE}#inputresponses",
     sep="2322",
     methods=MRTR,
+    sorts=("retry",),
 )
 def embedded_response_shape(message: Message) -> Iterator[Finding]:
     """Each value of inputResponses is the bare result of what was asked: action for an elicitation, role, content and model for
@@ -940,6 +957,7 @@ def _reply_problem(reply: Reply) -> str | None:
     spec=f"{MRTR_PAGE}#error-handling",
     sep="2322",
     methods=MRTR,
+    sorts=("error",),
 )
 def missing_input_rerequest(message: Message) -> Iterator[Finding]:
     """Where a retry leaves out something that was asked for, the server asks for it again rather than fail.
@@ -1217,6 +1235,7 @@ def input_after_task(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 schema#inputrequiredresult",
     sep="2322",
+    sorts=("retry", "asking"),
 )
 def input_required_shape(message: Message) -> Iterator[Finding]:
     """inputRequests and inputResponses are objects, one member for each input, and inputRequests comes with resultType

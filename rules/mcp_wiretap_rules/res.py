@@ -69,6 +69,7 @@ def _shown(value: Any) -> str:
     severity="error",
     spec=RESULT_TYPE,
     sep="2322",
+    sorts=("result",),
 )
 def result_type_missing(message: Message) -> Iterator[Finding]:
     """Every result of a modern server says by resultType what it is, for every method.
@@ -111,6 +112,7 @@ def result_type_missing(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=RESULT_TYPE,
     sep="2322",
+    sorts=("result",),
 )
 def result_type_unknown(message: Message) -> Iterator[Finding]:
     """resultType is `complete`, `input_required`, or a word of an extension that both sides declared.
@@ -161,6 +163,7 @@ def result_type_unknown(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 basic/patterns/mrtr#supported-requests",
     sep="2322",
+    sorts=("result",),
 )
 def input_required_not_allowed_here(message: Message) -> Iterator[Finding]:
     """Only tools/call, prompts/get and resources/read may be answered by input_required.
@@ -437,6 +440,7 @@ def _unadvertised_notification(message: Message, group: str, flag: str, granted:
     spec=TOOLS,
     sep="2575",
     methods=(*_LISTED, "subscriptions/listen"),
+    sorts=("error",),
 )
 def capability_advertised_but_missing(message: Message) -> Iterator[Finding]:
     """What a server advertises it serves: the list of its kind, and subscriptions where it says that lists change.
@@ -497,6 +501,7 @@ def _is_set(capabilities: dict[str, Any], group: str, flag: str) -> bool:
     severity="warning",
     spec=TOOLS,
     methods=("tools/list",),
+    sorts=("result",),
 )
 def tools_order(message: Message) -> Iterator[Finding]:
     """The same tools are listed in the same order each time.
@@ -546,6 +551,7 @@ def tools_order(message: Message) -> Iterator[Finding]:
     spec=TOOLS,
     sep="2567",
     methods=("tools/list",),
+    sorts=("result",),
 )
 def list_varies_by_connection(message: Message) -> Iterator[Finding]:
     """What is listed depends on the request and its authorization, not on the connection that it came over.
@@ -596,6 +602,7 @@ def list_varies_by_connection(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=RESULT_TYPE,
     sep="2322",
+    sorts=("result",),
 )
 def legacy_result_type(message: Message) -> Iterator[Finding]:
     """resultType belongs to 2026-07-28; a legacy client does not look at it.
@@ -639,6 +646,7 @@ def legacy_result_type(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec="2026-07-28 basic/index#result-responses",
+    sorts=("result",),
 )
 def result_not_object(message: Message) -> Iterator[Finding]:
     """A result is an object; where there is nothing to say it is empty.
@@ -689,6 +697,7 @@ def _blocks(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ..
     severity="error",
     spec="2026-07-28 schema#contentblock",
     methods=("tools/call", "prompts/get", "resources/read", "tasks/result"),
+    sorts=("result",),
 )
 def content_block_shape(message: Message) -> Iterator[Finding]:
     """A content block has a type that the revision knows, and what belongs to that type; binary data is standard Base64.
@@ -748,6 +757,7 @@ _ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?
     spec="2026-07-28 server/resources#annotations",
     versions=("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
     methods=("tools/call", "prompts/get", "resources/list", "resources/templates/list", "tasks/result"),
+    sorts=("result",),
 )
 def annotations_range(message: Message) -> Iterator[Finding]:
     """Annotations of content and resources: audience of user and assistant, priority from 0 to 1, lastModified in ISO 8601.
@@ -823,6 +833,7 @@ def _out_of_range(annotations: dict[str, Any]) -> Iterator[tuple[str, str, str]]
     severity="warning",
     spec="2026-07-28 schema#methodnotfounderror",
     sep="2575",
+    sorts=("error",),
 )
 def method_gated_not_found(message: Message) -> Iterator[Finding]:
     """A method whose capability the server does not have is answered by -32601.
@@ -875,6 +886,7 @@ def method_gated_not_found(message: Message) -> Iterator[Finding]:
     sep="973",
     versions=("2025-11-25", "2026-07-28"),
     methods=(*_LISTED, "initialize", "server/discover"),
+    sorts=("result",),
 )
 def icon_scheme(message: Message) -> Iterator[Finding]:
     """The src of an icon is https, http or data.
