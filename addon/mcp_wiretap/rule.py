@@ -50,8 +50,8 @@ type On = Literal[
     "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`
 ]
 # Which messages a rule looks at, finer than `on`; it spares the others the call. Of a request: `retry` where it carries
-# inputResponses or requestState. Of a result: `input_required` and `task` by its resultType, `asking` where it has inputRequests or
-# requestState beside another. Of an exchange: `stream` or `body`. The coarser sort means the finer ones, too.
+# inputResponses or requestState. Of a result: `input_required` and `task` by its resultType, `asking` where it has
+# inputRequests or requestState beside another. Of an exchange: `stream` or `body`. The coarser sort means the finer ones, too.
 type Sort = Literal[
     "request", "retry", "notification", "result", "asking", "input_required", "task", "error", "invalid", "stream", "body"
 ]  # fmt: skip

@@ -63,10 +63,8 @@ class ProgressTokens(Tracker):
             table.popitem(last=False)
 
     def _table(self, exchange: Exchange, asker: str) -> OrderedDict[Hashable, _Token]:
-        if exchange.session is not None:
-            facts = exchange.session.facts
-        else:  # no session: only the stream of the request itself is sure
-            facts = exchange.facts
+        # Without a session only the stream of the request itself is sure.
+        facts = exchange.session.facts if exchange.session is not None else exchange.facts
         table: OrderedDict[Hashable, _Token] = facts.setdefault(f"progress-{asker}", OrderedDict())
         return table
 
