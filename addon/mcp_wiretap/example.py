@@ -486,7 +486,7 @@ def _json(text: str, number: int) -> Any:
 
 
 def _url(text: str) -> str:
-    return text if "://" in text else "http://server.example" + (text if text.startswith("/") else f"/{text}")
+    return text if re.match(r"[a-z]+://", text) else "http://server.example" + (text if text.startswith("/") else f"/{text}")
 
 
 def _latin(value: str) -> bytes:

@@ -34,7 +34,8 @@ class ResourceMetadata:
     origin_known: bool = True  # False: a reverse proxy recorded it, and what clients call the server is not known
     named: str | None = None  # what the challenge before it names
     named_before: bool = False  # that was asked for already
-    path_before: bool = False  # the form with the path was
+    path_form: str | None = None  # where the metadata of an endpoint with a path are looked for first
+    path_before: bool = False  # there they were asked for already
     challenged: bool = False  # it follows a challenge of the same client
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.documents import LONGEST, read_client
-from mcp_wiretap.trace.authorization.steps import Ask, Redirect, Registration, StepKind, TokenCall
+from mcp_wiretap.trace.authorization.steps import Ask, Redirect, Registration, StepKind, Token, TokenCall
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
@@ -31,6 +31,11 @@ def digest(text: str) -> bytes:
 def auth_of(header: str) -> str:
     """An Authorization value as `Exchange.auth` names it."""
     return hashlib.sha256(header.encode("latin-1", "replace")).hexdigest()[:8]
+
+
+def read_token(value: str) -> Token:
+    ath = jose.encode(hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest())
+    return Token(digest(value), mask(value), len(value), ath, jwt=jose.read(value))
 
 
 def form_of(exchange: Exchange) -> forms.Form:

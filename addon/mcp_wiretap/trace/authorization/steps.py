@@ -29,6 +29,13 @@ type StepKind = Literal[
     "revocation",
     "use",  # the first request that was let in with a token
 ]
+type Target = Literal[
+    "none",  # there is no `resource`
+    "right",  # the endpoint, a parent of it, or what its metadata call it
+    "other",
+    "unknown",  # a reverse proxy recorded it, and what clients call the endpoint is not known
+    "invalid",  # no absolute URL, or one with a fragment
+]
 type How = Literal["metadata-document", "dynamic", "pre-registered"]
 
 
@@ -57,6 +64,7 @@ class Step:
     role: ServerMetadata | None = None  # the document that names its URL
     after: Step | None = None  # the step that it goes on from, by a code, a state, a refresh token
     leads_to: Step | None = None  # the token request that goes on from it
+    target: Target = "none"  # what `resource` names
     fallback: bool = False  # known by its path alone: the default endpoints of 2025-03-26
 
     @property
@@ -192,6 +200,7 @@ class Token:
     digest: bytes
     mask: str
     length: int
+    ath: str  # BASE64URL of its SHA-256, as a DPoP proof has it
     issued: list[tuple[str, AuthorizationFlow | None]] = field(default_factory=list)  # token responses it was in
     server: Server | None = None
     asked: tuple[str, ...] | None = None  # scopes asked for
@@ -199,8 +208,7 @@ class Token:
     bound: bool = False  # to a key (DPoP)
     jwt: Jwt | None = None
     used: bool = False
-    accepted: dict[str, str] = field(default_factory=dict)  # endpoint -> first flow in which it was let in
-    reached: int = 0
+    accepted: dict[str, tuple[Endpoint, str]] = field(default_factory=dict)  # URL -> endpoint, first flow that was let in
 
     @property
     def part_of(self) -> AuthorizationFlow | None:

@@ -29,6 +29,7 @@ from mcp_wiretap.trace.authorization.steps import (
     Step,
     StepKind,
     StepUp,
+    Target,
     Token,
 )
 from mcp_wiretap.trace.model import Exchange
@@ -37,7 +38,7 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import challenge as challenges
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.form import Form
-from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap.wire.secret import one_line
 
 if TYPE_CHECKING:
     from mcp_wiretap.trace.inspector import Inspector
@@ -81,7 +82,7 @@ class Authorization(Tracker):
         self._clients: Recent[str, AuthorizationFlow] = Recent(TABLE)  # newest flow of a client id
         self._registered: Recent[str, Registration] = Recent(TABLE)
         self._tokens: Recent[str, Token] = Recent(TOKENS)
-        self._asked: Recent[tuple[str, str], bytes] = Recent(TABLE)
+        self._proofs: Recent[bytes, str] = Recent(TABLE)
         self._secrets: dict[str, reading.Secrets] = {}  # of token requests that are open
         self._open: dict[str, Step] = {}
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
@@ -137,6 +138,8 @@ class Authorization(Tracker):
                 table[exchange.auth] = token
                 if len(table) > 200:
                     del table[next(iter(table))]
+            if exchange.request_fields.has("dpop"):
+                self._proof(exchange)
         if exchange.over:  # it was taken for something else until now
             self._mcp_ended(exchange)
 
@@ -171,10 +174,20 @@ class Authorization(Tracker):
         header = exchange.request_fields.first("authorization") or ""
         scheme, _, value = header.partition(" ")
         value = value.strip() or scheme
-        token = Token(reading.digest(value), mask(value), len(value), jwt=jose.read(value))
+        token = reading.read_token(value)
         token.bound = token.jwt is not None and token.jwt.thumbprint is not None
         self._tokens.put(exchange.auth, token)
         return token
+
+    def _proof(self, exchange: Exchange) -> None:
+        """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
+        text = exchange.request_fields.first("dpop") or ""
+        proof = jose.read(text)
+        key = reading.digest((proof.text("jti") if proof is not None else None) or text)
+        before = self._proofs.get(key)
+        if before is not None:
+            exchange.facts["proof-used-before"] = before
+        self._proofs.put(key, exchange.flow)
 
     def _mcp_ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
         status = exchange.status
@@ -184,7 +197,7 @@ class Authorization(Tracker):
         if token is not None and status is not None and 200 <= status < 300:
             url = exchange.endpoint.url
             if url not in token.accepted and len(token.accepted) < 20:
-                token.accepted[url] = exchange.flow
+                token.accepted[url] = (exchange.endpoint, exchange.flow)
             if not token.used:
                 token.used = True
                 self._first_use(exchange, token)
@@ -497,10 +510,15 @@ class Authorization(Tracker):
                 return self._site_of_server(step.server_of) or self._only_site_at(step.url)
             case "login" | "callback" | "revocation" | "client-metadata":
                 return None if step.kind != "revocation" else self._site_of_server(step.server_of)
+        named = False
         for resource in _resources(step):
+            named = True
             if (key := urls.canonical(resource)) is not None and (site := self._resources.get(key)) is not None:
                 return site
-        return self._site_of_server(step.server_of) or self._site_by_token(step) or self._site_of_default(step)
+        found = self._site_of_server(step.server_of) or self._site_by_token(step) or self._site_of_default(step)
+        if named and found is not None and not any(f.under_way and not f.asks and f.has("server-metadata") for f in found.flows):
+            return None  # an authorization server has other resources than the one that was seen
+        return found
 
     def _site_of_resource(self, step: Step) -> Site | None:
         named = self._named.get(step.url)
@@ -580,6 +598,7 @@ class Authorization(Tracker):
             step.server.needless = next((u for i, u in forms.items() if index is not None and i is not None and i < index), "")
         elif step.kind in ("authorize", "pushed") and step.ask is not None:
             self._join_ask(step, step.ask, flow)
+        step.target = _target(step, flow, site)
         client_id = _client_id(step)
         if client_id is not None and step.kind != "registration":
             self._adopt(flow, client_id, step)
@@ -603,7 +622,9 @@ class Authorization(Tracker):
             found.form = "path"
         elif site.forms and step.url == site.forms[-1]:
             found.form = "root"
-        found.path_before = bool(site.forms) and site.forms[0] in asked
+        if len(site.forms) > 1:
+            found.path_form = site.forms[0]
+            found.path_before = found.path_form in asked
 
     @staticmethod
     def _join_ask(step: Step, ask: Ask, flow: AuthorizationFlow) -> None:
@@ -739,7 +760,7 @@ class Authorization(Tracker):
         key = reading.auth_of(f"{scheme} {access}")
         token = self._tokens.get(key)
         if token is None or token.digest != reading.digest(access):
-            token = Token(reading.digest(access), mask(access), len(access), jwt=jose.read(access))
+            token = reading.read_token(access)
             self._tokens.put(key, token)
         token.bound = scheme == "DPoP" or (token.jwt is not None and token.jwt.thumbprint is not None)
         if token.bound:
@@ -907,6 +928,20 @@ def _resources(step: Step) -> Iterator[str]:
         yield from step.ask.resources
     if step.call is not None:
         yield from step.call.resources
+
+
+def _target(step: Step, flow: AuthorizationFlow, site: Site) -> Target:
+    """What the `resource` parameters of a request name."""
+    worst: Target = "none"
+    for resource in _resources(step):
+        found = urls.relation(resource, site.url, origins=site.known)
+        listed = flow.metadata.resource if flow.metadata is not None else None
+        if found == "invalid":
+            return "invalid"
+        if found in ("other-path", "other-origin") and (listed is None or urls.canonical(resource) != urls.canonical(listed)):
+            return "other" if site.known else "unknown"
+        worst = "right"
+    return worst
 
 
 def _client_id(step: Step) -> str | None:
