@@ -1,16 +1,21 @@
 """Faults, and lawful oddities, of the bytes that carry an answer: content codings, drips, session ids."""
 
 import asyncio
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any, Literal
 
 import brotli
-import zstandard
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from test_servers.faults import Fault, fault
 from test_servers.rogues.exchange import changed_headers
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Coding = Literal["gzip", "br", "zstd"]
 
@@ -32,8 +37,8 @@ class _Coder:
                 coder = brotli.Compressor()
                 self._feed, self._flush, self._finish = coder.process, coder.flush, coder.finish
             case "zstd":
-                coder = zstandard.ZstdCompressor().compressobj()
-                self._feed, self._flush = coder.compress, lambda: coder.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+                coder = zstd.ZstdCompressor()
+                self._feed, self._flush = coder.compress, lambda: coder.flush(coder.FLUSH_BLOCK)
                 self._finish = coder.flush
 
     def code(self, piece: bytes, *, last: bool) -> bytes:

@@ -1,6 +1,8 @@
 """constraints.txt pins all that is installed, satisfies pyproject.toml on every supported Python, holds no address."""
 
+import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -71,3 +73,26 @@ def test_what_is_installed_is_what_is_pinned() -> None:
     assert len(installed) > 50
     pinned = pins()
     assert {name: pinned.get(name) for name in installed} == installed
+
+
+def imported() -> dict[str, str]:
+    """The packages that our modules import, each with one that does; what stands in the folder itself left out."""
+    found: dict[str, str] = {}
+    sources = ("addon", "rules", "scripts", "test_servers", "tests")
+    for path in (path for source in sources for path in (ROOT / source).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0]: str(path) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found[node.module.split(".")[0]] = str(path)
+    return found
+
+
+def test_what_is_imported_comes_with_what_is_declared() -> None:
+    ours = {"mcp_wiretap", "mcp_wiretap_rules", "harness", "test_servers", "tests"}
+    known = reached(PROJECT["name"], frozenset({"dev"}), {})
+    givers = metadata.packages_distributions()
+    for package, path in imported().items():
+        if package not in ours and package not in sys.stdlib_module_names and package != "compression":
+            names = {canonicalize_name(name) for name in givers.get(package, ())}
+            assert names & known.keys(), f"{path} imports {package}, which no requirement brings: {names or 'not installed'}"
