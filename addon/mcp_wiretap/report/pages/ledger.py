@@ -76,7 +76,6 @@ class Ledger:
         self.open_streams = 0
         self.flows = 0  # all flows seen, those that are not MCP too
         self.listed = 0  # MCP, authorization and preflight
-        self.oauth = 0
         self.operations = 0
         self.latest = 0.0  # newest time seen
         self._entries: dict[str, _Entry] = {}
@@ -134,7 +133,6 @@ class Ledger:
             else:
                 insort(self.rows, exchange, key=_seq)
             self.listed += 1
-            self.oauth += exchange.kind == "oauth"
         if exchange.kind in ("mcp", "preflight") or exchange.findings:
             self._count(entry, exchange)
         if exchange.kind == "mcp" and is_stream(exchange):

@@ -29,7 +29,7 @@ _VERDICTS = {
 def summary(traces: Traces) -> dict[str, Any]:
     """The counts that stand on every page: eras, findings, flows; and how many rows each page has."""
     eras = {"modern": 0, "legacy": 0, "dual": 0, "unknown": 0}
-    tools = tasks = logs = ui = 0
+    tools = tasks = logs = ui = auth = 0
     for ledger in traces.ledgers:
         for tally in ledger.endpoints.values():
             endpoint = tally.endpoint
@@ -39,6 +39,7 @@ def summary(traces: Traces) -> dict[str, Any]:
             tools += len(endpoint.tools)
             tasks += len(endpoint.facts.get("tasks", ()))
             ui += len(endpoint.facts.get("ui", ()))
+            auth += len(endpoint.facts.get("authorization", ()))
         logs += ledger.inspector.tracker(_logs()).count
     counts = traces.severity_counts()
     return {
@@ -56,7 +57,7 @@ def summary(traces: Traces) -> dict[str, Any]:
         "tools": tools,
         "tasks": tasks,
         "logs": logs,
-        "auth": sum(ledger.oauth for ledger in traces.ledgers),
+        "auth": auth,
         "apps": ui,
         "rules": len({group.rule for group in traces.groups()}),
         "broken": sum(1 for ledger in traces.ledgers for tally in ledger.endpoints.values() if tally.expectation_broken),
