@@ -4,6 +4,7 @@
     python -m test_servers.drive CONFIG --via URL              through a reverse proxy in front of a running server
     python -m test_servers.drive CONFIG --server URL [--forward PROXY_URL]
                                                                a running server, by way of a forward proxy if one is given
+    python -m test_servers.drive --rogue NAME [--via URL]      a client that is wrong on purpose, against its honest server
 
 CONFIG is a path or the name of a file in test_servers/configs. Servers behind OAuth want `--forward`: their metadata name
 their own origin. Exit status: 0 if the scenario was completed, 1 if a step failed, 2 for a bad command line or config.
@@ -22,12 +23,21 @@ from test_servers.config import CONFIGS, Config, ConfigError, load
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m test_servers.drive", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("config", metavar="CONFIG")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("config", metavar="CONFIG", nargs="?")
+    what.add_argument("--rogue", metavar="NAME", help="a rogue client of test_servers/rogue_clients")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--via", metavar="URL", help="where a reverse proxy offers the server; the path may be left out")
     where.add_argument("--server", metavar="URL", help="where the server itself runs; the path may be left out")
     parser.add_argument("--forward", metavar="PROXY_URL", help="a forward proxy to go through")
     options = parser.parse_args(argv)
+    if options.rogue is not None:
+        from test_servers.rogue_clients import ROGUE_CLIENTS
+
+        if options.rogue not in ROGUE_CLIENTS:
+            print(f"there is no rogue client {options.rogue}; there is {', '.join(sorted(ROGUE_CLIENTS))}", file=sys.stderr)
+            return 2
+        options.config = ROGUE_CLIENTS[options.rogue].config
     path = config_path(options.config)
     try:
         config = load(path)
@@ -42,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ["HTTP_PROXY"] = os.environ["http_proxy"] = options.forward
         for name in ("NO_PROXY", "no_proxy"):
             os.environ.pop(name, None)
-    return asyncio.run(_drive(config, path, options.via or options.server))
+    return asyncio.run(_drive(config, path, options.via or options.server, options.rogue))
 
 
 def config_path(given: str) -> Path:
@@ -61,12 +71,13 @@ def endpoint(config: Config, url: str) -> str:
     return url.rstrip("/") + (config.transport.path or default)
 
 
-async def _drive(config: Config, path: Path, url: str | None) -> int:
+async def _drive(config: Config, path: Path, url: str | None, rogue: str | None) -> int:
+    from test_servers.rogue_clients import ROGUE_CLIENTS
     from test_servers.scenarios import SCENARIOS, Target, run
     from test_servers.serving import bind, running
 
-    name = path.stem
-    if name not in SCENARIOS:
+    name = rogue or path.stem
+    if name not in SCENARIOS and name not in ROGUE_CLIENTS:
         print(f"there is no scenario for {name}; there is one for {', '.join(sorted(SCENARIOS))}", file=sys.stderr)
         return 2
     if config.transport.type == "stdio":

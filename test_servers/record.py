@@ -20,7 +20,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from test_servers.config import CONFIGS, load
+from test_servers.drive import config_path
 from test_servers.flows import lines
+from test_servers.rogue_clients import ROGUE_CLIENTS, RogueClient
 from test_servers.scenarios import SCENARIOS
 
 ROOT = CONFIGS.parents[1]
@@ -83,6 +85,7 @@ def recordings() -> list[Recording]:
             continue
         made.append(_driven(path, forward=load(path).oauth is not None))
 
+    made += [_by_rogue(client) for client in ROGUE_CLIENTS.values()]
     demo = (CONFIGS / "demo-modern.json", CONFIGS / "demo-legacy.json")
     about = "The demonstration: both eras, each error once, every kind of conversation; the faulty requests are on purpose."
 
@@ -105,8 +108,16 @@ def _driven(path: Path, *, forward: bool) -> Recording:
         where = ["--server", urls[0], "--forward", proxy] if proxy is not None else ["--via", urls[0]]
         return [command + where]
 
-    client = "Python SDK client" + (", through a forward proxy" if forward else "")
+    client = "requests by hand" if path.parent.name == "rogues" else "Python SDK client"
+    client += ", through a forward proxy" if forward else ""
     return Recording(path.stem, client, config.description, (path,), drive, forward)
+
+
+def _by_rogue(client: RogueClient) -> Recording:
+    def drive(urls: Sequence[str], proxy: str | None) -> list[list[str]]:
+        return [[sys.executable, "-m", "test_servers.drive", "--rogue", client.name, "--via", urls[0]]]
+
+    return Recording(client.name, "a rogue, by hand", client.about, (config_path(client.config),), drive)
 
 
 def _by_typescript(name: str, path: Path, scenarios: list[list[str]]) -> Recording:

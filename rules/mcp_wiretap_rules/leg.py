@@ -13,6 +13,8 @@ from mcp_wiretap.wire.secret import mask, one_line
 TRANSPORTS = "2025-11-25 basic/transports"
 LIFECYCLE = "2025-11-25 basic/lifecycle"
 SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+EXPIRES_LATER = 30.0
+"""No session expires so many seconds after its handshake."""
 WITH_HEADER = ("2025-06-18", "2025-11-25")
 SHORTEST_SESSION_ID = 16
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
@@ -665,7 +667,9 @@ def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
     accept = (exchange.request_fields.first("accept") or "").lower()
     if "text/event-stream" not in accept or not session.initialize_flow:
         return
-    if 200 <= status < 300 or status == 501 or (status == 404 and session.ended_why != "404"):
+    # Later on a 404 may say that the session has expired, which is right.
+    early = session.initialized_at is None or exchange.started - session.initialized_at < EXPIRES_LATER
+    if 200 <= status < 300 or status == 501 or (status == 404 and early and session.ended_why != "404"):
         yield Finding(
             f"the GET was answered with HTTP {status} and no event stream", [Evidence("response.status", str(status), "405")]
         )
@@ -1057,7 +1061,12 @@ def http_sse_endpoint(item: StreamItem) -> Iterator[Finding]:
           -> closed client
     """
     exchange, event = item.exchange, item.event
-    if exchange.stream is None or not exchange.stream.http_sse:
+    if exchange.stream is None:
+        return
+    if not exchange.stream.http_sse:
+        if event.event == "endpoint" and exchange.http_method == "GET" and not exchange.request_fields.has("mcp-session-id"):
+            text = f"the endpoint event came after {event.index} other events"
+            yield Finding(text, [evidence(f"{item.where}:", event.data, "the first event")])
         return
     if event.event == "endpoint":
         if event.index > 0:

@@ -473,6 +473,8 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
     text, severity = words[found.state]
     if found.state == "answered" and _after_answer(message) is not None:
         return  # the same bytes are SSE003's
+    if message.exchange.method == "subscriptions/listen":
+        return  # SUB009: no progress belongs there, whatever its token
     yield Finding(
         text,
         [evidence(place, found.token, found.asked)],

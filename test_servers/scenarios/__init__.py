@@ -13,8 +13,10 @@ __all__ = ["SCENARIOS", "Target", "run", "scenario"]
 
 
 async def run(name: str, target: Target) -> int:
-    """Run one scenario and say how it went; the exit status."""
+    """Run one scenario, or the script of one rogue client, and say how it went; the exit status."""
+    from test_servers.rogue_clients import ROGUE_CLIENTS
+
     steps = Scenario(name)
-    await SCENARIOS[name](target, steps)
+    await (SCENARIOS[name] if name in SCENARIOS else ROGUE_CLIENTS[name].run)(target, steps)
     print(f"{name}: {steps.passed} steps passed, {len(steps.failed)} failed", flush=True)
     return steps.status

@@ -5,7 +5,7 @@ from typing import Any
 from test_servers.scenarios.rogues import ALL, FORM, Ask, ask, call, tour
 
 DISCOVER, TOOLS = ask("server/discover"), ask("tools/list")
-UNKNOWN_VERSION = {"protocolVersion": "2030-01-01", "replace": {"mcp-protocol-version": "2030-01-01"}}
+UNKNOWN_VERSION: dict[str, Any] = {"protocolVersion": "2030-01-01", "replace": {"mcp-protocol-version": "2030-01-01"}}
 
 tour("rogue-result-type", DISCOVER, TOOLS, call("unknown_type"), call("number_type"), call("no_object"))
 tour(
