@@ -266,7 +266,10 @@ class Usage(Tracker):
             session.facts["events-lost"] = True
         if not exchange.facts.get("dead-session") or exchange.status is None:
             return
-        if exchange.status == 404 and session.ended_why == "404":
+        if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
+            if session.ended_why == "DELETE" and not session.facts.get("told-404"):
+                session.facts["told-404"] = True  # the first after a DELETE may have been on its way
+                return
             count = session.facts["dead-posts"] = session.facts.get("dead-posts", 0) + 1
             _note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
         elif 200 <= exchange.status < 300:
