@@ -11,8 +11,9 @@ from mcp_wiretap.command.serve import read
 from mcp_wiretap.replay.chosen import NotChosen, repeated, takes_of
 from mcp_wiretap.replay.client import Client, Stopped
 from mcp_wiretap.replay.http import Place
-from mcp_wiretap.replay.outcome import FoundOnce, Report, report_of
+from mcp_wiretap.replay.outcome import Report, report_of
 from mcp_wiretap.replay.script import Script, Take
+from mcp_wiretap.replay.telling import text_of
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import visible
 
@@ -40,18 +41,17 @@ def run(arguments: argparse.Namespace) -> int:
             out.write(jsonrpc.dumps(report.to_json(), 2) + "\n")
         else:
             out.write(text_of(report))
-    if report.stopped is not None:
+    if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):
         print(f"mcp-wiretap: {visible(report.stopped)}", file=sys.stderr)
     return 0 if report.good else 1
 
 
 async def _play(script: Script, client: Client) -> Report:
-    stopped = None
     try:
         await client.run()
-    except Stopped as error:
-        stopped = str(error)
-    return report_of(script, client, stopped)
+    except Stopped as stopped:
+        return report_of(script, client, stopped)
+    return report_of(script, client)
 
 
 def _confirm(script: Script, takes: Sequence[Take], url: str, yes: bool) -> None:
@@ -74,27 +74,3 @@ def _header(text: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise Refused(f"--header {text!r} is not NAME: VALUE")
     return name.strip(), value.strip()
-
-
-def text_of(report: Report) -> str:
-    """The report for people."""
-    lines = []
-    if report.server_was != report.server_now:
-        lines.append(f"server   was {report.server_was or 'unknown'}, now {report.server_now or 'unknown'}")
-    if report.era_was != report.era_now:
-        lines.append(f"era      was {report.era_was}, now {report.era_now}")
-    for operation in report.operations:
-        lines.append(f"{operation.outcome:<8} {operation.request}")
-        details = [*([operation.error] if operation.error else []), *map(str, operation.differences), *operation.notes]
-        lines += [f"           {detail}" for detail in details]
-    lines += [_finding("new", found) for found in report.new]
-    lines += [_finding("gone", found) for found in report.gone]
-    counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in ("same", "changed", "failed"))
-    lines.append(f"{len(report.operations)} operations: {counts}; findings: {len(report.new)} new, {len(report.gone)} gone")
-    if report.stopped is not None:
-        lines.append(f"stopped: {report.stopped}")
-    return "".join(visible(line) + "\n" for line in lines)
-
-
-def _finding(word: str, found: FoundOnce) -> str:
-    return f"{word:<8} {found.rule} {found.severity} {found.party}: {found.message} ({found.request})"

@@ -16,6 +16,7 @@ from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.pages import Pages
+from mcp_wiretap.proxy.repeating import Repeating
 from mcp_wiretap.proxy.replaying import Replaying
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 TCP_TIMEOUT = 24 * 3600  # seconds: an event stream may be quiet for hours, and mitmproxy's default ends it after ten minutes
 
 
-class Wiretap(Commands):
+class Wiretap(Commands, Repeating):
     """An inspector for the Model Context Protocol: follows live and loaded MCP traffic and says on each flow what it is."""
 
     name = "mcpwiretap"

@@ -38,7 +38,11 @@ _ENDED = frozenset({"completed", "failed", "cancelled"})
 
 
 class Stopped(Exception):
-    """The replay makes no sense any further. The message says why."""
+    """The replay makes no sense any further. The message says why; `era` is the server's where that is the reason."""
+
+    def __init__(self, message: str, era: str | None = None) -> None:
+        super().__init__(message)
+        self.era = era
 
 
 @dataclass(eq=False)
@@ -105,7 +109,7 @@ class Client:
         try:
             for at, what, take in _timeline(self.takes, self.expected):
                 if what == "start":
-                    if not self._fast:
+                    if not self._fast or _has_a_pace(take):
                         await asyncio.sleep(max(0.0, now + (at - then) - time.monotonic()))
                     await self._start(take)
                 elif (played := self.played.get(take)) is not None:
@@ -188,7 +192,7 @@ class Client:
         legacy = await self._probe("initialize") if take.modern else None
         if modern or legacy:
             here, there = ("modern", "legacy") if take.modern else ("legacy", "modern")
-            raise Stopped(f"the server answers in the {there} era only; the recording is {here} ({take}: {told})")
+            raise Stopped(f"the server answers in the {there} era only; the recording is {here} ({take}: {told})", there)
         self._known_good = True  # it fails for another reason
 
     async def _probe(self, method: str) -> bool:
@@ -431,13 +435,15 @@ class Client:
 
     async def _stream(self, played: Played, reply: Reply, flow: str) -> None:
         parser = SseParser(MAX_BODY)
-        played.begun.set()
+        if not (played.take.session is not None and played.take.session.http_sse):
+            played.begun.set()  # where the stream tells where to post to, only that begins it
         async for piece in reply.pieces():
             self.inspector.feed(StreamData(flow, time.time(), piece))
             for event in parser.feed(piece):
                 played.last_event_id = event.id or played.last_event_id
                 if event.event == "endpoint" and event.index == 0:
                     self._announced(played.take, event.data)
+                    played.begun.set()
                     continue
                 for message in jsonrpc.read_text(event.data, max_bytes=MAX_BODY).messages if event.data else ():
                     self._take_in(played, message)
@@ -583,6 +589,11 @@ def _round(params: dict[str, Any], asked: dict[str, Any], answers: dict[str, Any
     if "requestState" in asked:
         made["requestState"] = asked["requestState"]
     return made
+
+
+def _has_a_pace(take: Take) -> bool:
+    """What a server sets the pace of: polls of a task, coming back to a stream."""
+    return (take.first is not None and take.first.method == "tasks/get") or (take.key[0] == "stream" and take.key[1] is not None)
 
 
 def _is_posted_answer(take: Take) -> bool:

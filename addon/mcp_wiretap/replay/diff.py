@@ -20,7 +20,7 @@ _PASSING = frozenset(  # members whose values are another each time
     }
 )  # fmt: skip
 _ABOUT_SERVER = frozenset({"serverInfo", rev.SERVER_INFO})
-_NAMES = ("name", "uri", "uriTemplate", "taskId")  # members that items of lists are known by
+_NAMES = ("name", "uri", "uriTemplate")  # members that items of lists are known by
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 

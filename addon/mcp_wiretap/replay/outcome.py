@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcp_wiretap.replay.client import Client, Played
+from mcp_wiretap.replay.client import Client, Played, Stopped
 from mcp_wiretap.replay.diff import Difference, differences, shown
 from mcp_wiretap.replay.script import Script, Take
 from mcp_wiretap.trace.finding import Finding
@@ -62,7 +62,11 @@ class Report:
         """Nothing changed that matters: what is merely gone, and what clients are found to do, is the recording's."""
         worse = any(found.party == "server" and found.severity != "info" for found in self.new)
         same = all(operation.outcome == "same" for operation in self.operations)
-        return same and not worse and self.stopped is None and self.era_was == self.era_now
+        return same and not worse and self.stopped is None and not self.other_era
+
+    @property
+    def other_era(self) -> bool:
+        return "unknown" not in (self.era_was, self.era_now) and self.era_was != self.era_now
 
     def count(self, outcome: Outcome) -> int:
         return sum(operation.outcome == outcome for operation in self.operations)
@@ -86,15 +90,17 @@ class Report:
         }  # fmt: skip
 
 
-def report_of(script: Script, client: Client, stopped: str | None) -> Report:
+def report_of(script: Script, client: Client, stopped: Stopped | None = None) -> Report:
     """Compare what was played with the recording."""
     played = [client.played[take] for take in client.takes if take in client.played]
     operations = [_operation(group, client) for group in _groups(played)]
-    new, gone = _findings(script, client)
     was, now = _endpoint(script.inspector, client.takes), _endpoint(client.inspector, None)
-    return Report(
-        [operation for operation in operations if operation is not None], was[0], now[0], was[1], now[1], new, gone, stopped
-    )
+    # Findings of half a trace would be its own.
+    new, gone = _findings(script, client) if stopped is None else ([], [])
+    if stopped is not None and stopped.era is not None:
+        now = (stopped.era, now[1])
+    told = [operation for operation in operations if operation is not None]
+    return Report(told, was[0], now[0], was[1], now[1], new, gone, str(stopped) if stopped is not None else None)
 
 
 def _groups(played: Iterable[Played]) -> list[list[Played]]:
