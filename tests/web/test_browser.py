@@ -10,12 +10,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
 from harness.browser import FLAGS, find_chromium
 from harness.children import Children
 from harness.proxies import start_proxy
 from harness.run import ERAS, Programs, demonstration_options, run_client, start_servers
-from playwright.sync_api import Page, expect, sync_playwright
-
 from tests.web import recording
 from tests.web.test_site import HOSTILE_SCRIPT
 
@@ -370,4 +370,3 @@ def test_a_lost_connection_is_said_and_what_was_shown_stays(browser):
         expect(page.locator("#stale")).to_be_visible(timeout=PATIENCE)
         assert rows(page).count() > 20
         context.close()
-

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a line of a script is a message
 """The other pages' models: overview, network, findings, tools, streams, tasks, logs, authorization, apps, text."""
 
 import json

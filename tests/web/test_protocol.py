@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a line of a script is a message
 """The page Protocol: operations, rounds, states, filters."""
 
 from datetime import UTC

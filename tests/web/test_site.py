@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a line of a script is a message
 """Pages as HTML: all of them, filtered, opened, with hostile text in every place."""
 
 import json
@@ -47,7 +48,7 @@ POST /mcp?{HOSTILE}
   header Content-Type: application/json
   body {{"jsonrpc": "2.0", "id": 1, "method": "{EVIL}"}}
   -> 401 text/html {HOSTILE}
-"""  # noqa: E501
+"""
 
 
 class Tags(HTMLParser):
@@ -94,7 +95,7 @@ async def test_every_page_shows_hostile_text_and_obeys_none(name, hostile):
 async def test_every_opened_row_is_inert(name, hostile):
     site = hostile.site()
     rows = "".join((await site.rows(name, {})).rows)
-    keys = [key for key in re.findall(r'data-key="([^"]*)"', rows)]
+    keys = re.findall(r'data-key="([^"]*)"', rows)
     assert keys
     from html import unescape
 

@@ -89,7 +89,8 @@ def _content(blocks: list[Any], result: dict[str, Any]) -> str:
         return "no content"
     text = first.get("text")
     more = f" +{len(blocks) - 1}" if len(blocks) > 1 else ""
-    words = _quoted(text) if isinstance(text, str) else one_line(str(first.get("type") or first.get("mimeType") or "content"), VALUE)
+    kind = first.get("type") or first.get("mimeType") or "content"
+    words = _quoted(text) if isinstance(text, str) else one_line(str(kind), VALUE)
     return f"{'isError: ' if result.get('isError') is True else ''}{words}{more}"
 
 

@@ -106,9 +106,7 @@ class Listed(Tracker):
         names = frozenset(listing.walk)
         before = listing.names.get(auth)
         if before is not None and before != names:
-            change = Change(
-                listing.at, listing.flow, tuple(sorted(names - before)[:50]), tuple(sorted(before - names)[:50])
-            )
+            change = Change(listing.at, listing.flow, tuple(sorted(names - before)[:50]), tuple(sorted(before - names)[:50]))
             listing.changes.append(change)
             del listing.changes[:-CHANGES]
         if before is not None or len(listing.names) < 50:

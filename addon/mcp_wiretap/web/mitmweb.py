@@ -1,7 +1,7 @@
 """The pages as handlers of mitmweb. Everything here hangs on mitmweb's internals (`mitmproxy.tools.web.app`), nothing elsewhere.
 
-Used of them: `RequestHandler` (wraps the methods of a class with the check of token and cookie, sets CSP and frame headers, checks
-Sec-Fetch-Site; tornado checks XSRF), `WebSocketEventBroadcaster` (authenticated, same origin), `master.app.add_handlers`,
+Used of them: `RequestHandler` (wraps the methods of a class with the check of token and cookie, sets CSP and frame headers,
+checks Sec-Fetch-Site; tornado checks XSRF), `WebSocketEventBroadcaster` (authenticated, same origin), `master.app.add_handlers`,
 `master.web_url`, `master.view.get_by_id`.
 """
 

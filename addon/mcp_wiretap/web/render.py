@@ -1,4 +1,4 @@
-"""Templates and the few filters that they need. All text is escaped by Jinja; the only markup made here is that of JSON's colours."""
+"""Templates and the few filters that they need. Jinja escapes all text; the only markup made here is that of JSON's colours."""
 
 import re
 from functools import cache
@@ -21,9 +21,13 @@ _CONTROL = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 @cache
 def environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
         auto_reload=False,
-    )  # fmt: skip
+    )
     made.filters["json"] = coloured
     made.filters["prose"] = lambda text: prose(text[:1].upper() + text[1:])
     made.filters["text"] = marked

@@ -30,10 +30,17 @@ SLICE = 0.004  # seconds of work between two looks at the network
 CHANGES = 200  # changes taken over at a time
 NOTICES = 400  # announcements looked at for one window
 PAGES = (
-    ("overview", "Overview", "ov"), ("protocol", "Protocol", "proto"), ("network", "Network", "net"), ("findings", "Findings", "find"),
-    ("tools", "Tools", "tool"), ("streams", "Streams", "str"), ("tasks", "Tasks", "task"), ("logs", "Logs", "log"),
-    ("auth", "Authorization", "auth"), ("apps", "Apps & extensions", "app"),
-)  # fmt: skip
+    ("overview", "Overview", "ov"),
+    ("protocol", "Protocol", "proto"),
+    ("network", "Network", "net"),
+    ("findings", "Findings", "find"),
+    ("tools", "Tools", "tool"),
+    ("streams", "Streams", "str"),
+    ("tasks", "Tasks", "task"),
+    ("logs", "Logs", "log"),
+    ("auth", "Authorization", "auth"),
+    ("apps", "Apps & extensions", "app"),
+)
 NAMES = tuple(name for name, _, _ in PAGES)
 LISTS = ("protocol", "network", "streams", "logs")  # pages whose rows come and change one by one
 
@@ -276,11 +283,12 @@ class Site:
         if not rows:
             return rows
         first, last = rows[-1]["at"], rows[0]["at"]
-        entries = []
-        for ledger in self.traces.ledgers:
-            for entry in list(ledger.inspector.tracker(Logs).announcements)[-NOTICES:]:
-                if (whole or entry.at >= first) and (entry.at <= last or whole) and self._announced(entry, chosen):
-                    entries.append(protocol.announcement(entry, self.traces.zone))
+        entries = [
+            protocol.announcement(entry, self.traces.zone)
+            for ledger in self.traces.ledgers
+            for entry in list(ledger.inspector.tracker(Logs).announcements)[-NOTICES:]
+            if (whole or first <= entry.at <= last) and self._announced(entry, chosen)
+        ]
         return sorted([*rows, *entries], key=lambda r: r["at"], reverse=True)
 
     @staticmethod

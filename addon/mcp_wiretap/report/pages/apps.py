@@ -58,9 +58,9 @@ def _card(number: int, endpoint: Any, zone: tzinfo | None) -> dict[str, Any]:
         "version": server_version(endpoint),
         "host": host(endpoint.url),
         "extensions": extensions,
-        "experimental": [shown(k, 100) for k in list(capabilities.get("experimental") or {})[:30]] if isinstance(capabilities.get("experimental"), dict) else [],
+        "experimental": [shown(k, 100) for k in list(_object(capabilities.get("experimental")))[:30]],
         "apps": _apps(endpoint, zone),
-    }  # fmt: skip
+    }
 
 
 def _state(server: bool, client: bool) -> State:
@@ -81,7 +81,7 @@ def _apps(endpoint: Any, zone: tzinfo | None) -> list[dict[str, Any]]:
     out = []
     for uri in list(uris)[:200]:
         found = read.get(uri)
-        asks = found.asks if found is not None else resources.get(uri, {}).get("ui", {})
+        asks = _object(found.asks if found is not None else resources.get(uri, {}).get("ui"))
         out.append(
             {
                 "uri": shown(uri, 300),
@@ -91,12 +91,19 @@ def _apps(endpoint: Any, zone: tzinfo | None) -> list[dict[str, Any]]:
                 "flow": parts.link(found.flow, "response") if found is not None else None,
                 "tools": linked.get(uri, []),
                 "listed": uri in resources,
-                "csp": _csp(asks.get("csp") if isinstance(asks, dict) else None),
-                "permissions": [shown(p, 60) for p in list(asks["permissions"])[:20]] if isinstance(asks, dict) and isinstance(asks.get("permissions"), dict | list) else [],
-                "domain": shown(asks["domain"], 200) if isinstance(asks, dict) and isinstance(asks.get("domain"), str) else "",
+                "csp": _csp(asks.get("csp")),
+                "permissions": [shown(p, 60) for p in list(_object(asks.get("permissions")))[:20]],
+                "domain": shown(asks["domain"], 200) if isinstance(asks.get("domain"), str) else "",
             }
-        )  # fmt: skip
+        )
     return out
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Of a list, its members as names."""
+    if isinstance(value, list):
+        return {str(member): None for member in value[:50]}
+    return value if isinstance(value, dict) else {}
 
 
 def _csp(csp: Any) -> list[dict[str, Any]]:

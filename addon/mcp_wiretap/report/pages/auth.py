@@ -1,6 +1,6 @@
 """The page Authorization: each way to a token as a timeline, from the challenge to the first call that was let in.
 
-What belongs together is the tracker's business (`trace.authorization`); here its steps are put into words. Secrets are masked there.
+What belongs together is the tracker's business (`trace.authorization`), which masks secrets; here its steps get words.
 """
 
 from datetime import tzinfo
@@ -28,8 +28,11 @@ _STATES = {
     "authorizing": State("wait", "wait", "authorizing"), "token": State("ok", "ok", "token given", True),
     "in use": State("ok", "ok", "authorized", True), "refused": State("err", "x", "token refused"),
 }  # fmt: skip
-_HOW = {"metadata-document": "client metadata document (CIMD)", "dynamic": "dynamic registration (DCR)", "pre-registered": "pre-registered"}
-
+_HOW = {
+    "metadata-document": "client metadata document (CIMD)",
+    "dynamic": "dynamic registration (DCR)",
+    "pre-registered": "pre-registered",
+}
 
 
 def flows_of(tally: EndpointTally) -> list[AuthorizationFlow]:

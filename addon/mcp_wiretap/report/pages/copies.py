@@ -102,8 +102,8 @@ def _script(subject: Subject) -> list[str]:
         lines.append(f"  body {_escaped(dumps(masked(found)))}")
     if whole.stream is not None:
         lines.append("  -> sse")
-        for item in whole.stream.items[:EVENTS]:
-            lines.append(f"  -> event {visible(dumps(masked(item.reading.value))) if item.reading is not None else ''}")
+        readings = [item.reading for item in whole.stream.items[:EVENTS]]
+        lines += [f"  -> event {visible(dumps(masked(r.value))) if r is not None else ''}" for r in readings]
         if subject.record.ended_by in ("client", "server"):
             lines.append(f"  -> closed {subject.record.ended_by}")
         if not whole.over:

@@ -1,6 +1,6 @@
 """What a page shows of all there is: words of the filter box and the buttons beside it, as the query of the page's address.
 
-    tool:hdr code:-32020 status:4xx rule:HDR party:server method:tools/call outcome:error era:legacy client:NAME flow:ID free words
+    tool:hdr code:-32020 status:4xx rule:HDR party:server method:tools/call outcome:error era:legacy client:NAME flow:ID words
 
 All must hold; a word with `-` before it must not. Free words are looked for in everything that a row shows.
 """

@@ -19,11 +19,16 @@ STEPS = 40
 SESSIONS = 20
 ROWS = 300
 _VERDICTS = {
-    "modern": State("ok", "ok", "modern"), "legacy": State("ok", "ok", "legacy"), "http+sse": State("ok", "ok", "HTTP+SSE"),
-    "refused": State("err", "x", "refused"), "unauthorized": State("off", "lock", "unauthorized"), "failed": State("err", "x", "failed"),
-    "no answer": State("warn", "warn", "no answer"), "pending": State("wait", "wait", "pending"),
+    "modern": State("ok", "ok", "modern"),
+    "legacy": State("ok", "ok", "legacy"),
+    "http+sse": State("ok", "ok", "HTTP+SSE"),
+    "refused": State("err", "x", "refused"),
+    "unauthorized": State("off", "lock", "unauthorized"),
+    "failed": State("err", "x", "failed"),
+    "no answer": State("warn", "warn", "no answer"),
+    "pending": State("wait", "wait", "pending"),
     "unrecorded": State("off", "minus", "not recorded"),
-}  # fmt: skip
+}
 
 
 def summary(traces: Traces) -> dict[str, Any]:

@@ -30,9 +30,13 @@ from mcp_wiretap.wire.secret import mask, masked
 ROUNDS = 60  # of one operation that an opened row shows
 BARS = 60
 _WAYS = {
-    "requestState": "requestState", "inputResponses": "what was asked and answered", "jsonrpc-id": "JSON-RPC id", "taskId": "taskId",
-    "negotiation": "negotiation", "resumption": "Last-Event-ID",
-}  # fmt: skip
+    "requestState": "requestState",
+    "inputResponses": "what was asked and answered",
+    "jsonrpc-id": "JSON-RPC id",
+    "taskId": "taskId",
+    "negotiation": "negotiation",
+    "resumption": "Last-Event-ID",
+}
 
 
 def row(ledger: Ledger, head: Exchange, zone: tzinfo | None) -> dict[str, Any]:
@@ -110,14 +114,15 @@ def _deciding(conversation: Conversation | None, rounds: list[Exchange]) -> Exch
 
 
 def _state(head: Exchange, conversation: Conversation | None, last: Exchange) -> State:
-    if conversation is not None and any(link.by == "negotiation" for link in conversation.links):
-        if conversation.status == "complete" and last.claim.kind == "legacy" and head.claim.modern:
-            return State("warn", "loop", "fell back")
+    negotiated = conversation is not None and any(link.by == "negotiation" for link in conversation.links)
+    if negotiated and last.outcome == "complete" and last.claim.kind == "legacy" and head.claim.modern:
+        return State("warn", "loop", "fell back")
     if conversation is not None and any(link.by == "taskId" for link in conversation.links):
         words = {
-            "complete": State("ok", "task", "task completed"), "error": State("err", "x", "task failed"),
+            "complete": State("ok", "task", "task completed"),
+            "error": State("err", "x", "task failed"),
             "cancelled": State("off", "x", "task cancelled"),
-        }  # fmt: skip
+        }
         if conversation.status in words:
             return words[conversation.status]
     return outcome_state(last, conversation)
@@ -171,7 +176,7 @@ def bars(conversation: Conversation | None, rounds: list[Exchange]) -> list[dict
     polls = any(link.by == "taskId" for link in conversation.links)
     out: list[dict[str, Any]] = []
     before: float | None = None
-    for number, (_, start, end, outcome) in enumerate(conversation.shape[:BARS], 1):
+    for number, (_, start, end, _outcome) in enumerate(conversation.shape[:BARS], 1):
         if before is not None and start > before:
             asked = conversation.shape[number - 2][3] == "input_required" or not polls
             out.append({"who": "c" if asked else "q", "ms": (start - before) * 1000, "label": "client" if asked else "idle"})
@@ -447,9 +452,13 @@ def _said(subject: Subject) -> list[dict[str, Any]]:
     for message in [m for m in whole.received if m.kind == "request"][:10]:
         params = message.params
         out.append(
-            {"title": f"asks {shown(message.method, 60)}", "note": f"id {parts.brief(message.rpc.id, 40)}",
-             "text": shown(params.get("message") or "", 300), "code": _wanted(params)}
-        )  # fmt: skip
+            {
+                "title": f"asks {shown(message.method, 60)}",
+                "note": f"id {parts.brief(message.rpc.id, 40)}",
+                "text": shown(params.get("message") or "", 300),
+                "code": _wanted(params),
+            }
+        )
     answer = subject.answer
     if answer is None:
         if not out:
@@ -461,13 +470,23 @@ def _said(subject: Subject) -> list[dict[str, Any]]:
         method = question.get("method") if isinstance(question, dict) else "?"
         mode = params.get("mode")
         out.append(
-            {"title": f"asks {shown(name, 60)}", "note": shown(f"{method}{f' · {mode}' if isinstance(mode, str) else ''}", 80),
-             "text": shown(calls.question_text(question), 300), "code": _wanted(params)}
-        )  # fmt: skip
+            {
+                "title": f"asks {shown(name, 60)}",
+                "note": shown(f"{method}{f' · {mode}' if isinstance(mode, str) else ''}", 80),
+                "text": shown(calls.question_text(question), 300),
+                "code": _wanted(params),
+            }
+        )
     if answer.kind == "error":
         error = answer.rpc.error if isinstance(answer.rpc.error, dict) else {}
-        out.append({"title": "error", "text": shown(error.get("message", ""), 300), "code": parts.brief(error.get("data"), 300)
-                    if error.get("data") is not None else "", "state": outcome_state(subject.record)})  # fmt: skip
+        out.append(
+            {
+                "title": "error",
+                "text": shown(error.get("message", ""), 300),
+                "code": parts.brief(error.get("data"), 300) if error.get("data") is not None else "",
+                "state": outcome_state(subject.record),
+            }
+        )
     else:
         status = answer.result.get("status")
         state = outcome_state(subject.record)

@@ -13,10 +13,13 @@ from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.who import client_key
 
 _STATES = {
-    "connecting": State("wait", "wait", "connecting"), "listening": State("ok", "str", "listening", True),
-    "ended": State("off", "ok", "ended"), "refused": State("err", "x", "refused"), "cut": State("err", "x", "cut"),
+    "connecting": State("wait", "wait", "connecting"),
+    "listening": State("ok", "str", "listening", True),
+    "ended": State("off", "ok", "ended"),
+    "refused": State("err", "x", "refused"),
+    "cut": State("err", "x", "cut"),
     "closed": State("off", "x", "closed by client"),
-}  # fmt: skip
+}
 URIS = 60
 
 
@@ -140,23 +143,19 @@ def detail(ledger: Ledger, exchange: Exchange, subject: Subject | None, zone: tz
 def filter_table(listen: Listen) -> list[dict[str, Any]]:
     """Asked beside granted."""
     asked, granted = listen.asked, listen.granted
-    out = []
-    flags = sorted(asked.flags | (granted.flags if granted is not None else frozenset()))
-    for flag in flags:
-        out.append({"kind": flag, "asked": "true" if flag in asked.flags else "–", "granted": _granted(granted, flag in granted.flags if granted else False),
-                    "state": _verdict(flag in asked.flags, granted is not None, granted is not None and flag in granted.flags)})  # fmt: skip
-    for name, wanted, given in (
-        ("resourceSubscriptions", asked.uris, granted.uris if granted is not None else frozenset()),
-        ("taskIds", asked.tasks, granted.tasks if granted is not None else frozenset()),
-    ):
-        for uri in sorted(wanted | given)[:URIS]:
-            out.append({"kind": name, "asked": shown(uri, 200) if uri in wanted else "–", "granted": _granted(granted, uri in given, shown(uri, 200)),
-                        "state": _verdict(uri in wanted, granted is not None, uri in given)})  # fmt: skip
-    return out
-
-
-def _granted(granted: Filter | None, there: bool, word: str = "true") -> str:
-    return "not acknowledged yet" if granted is None else word if there else "–"
+    given = granted if granted is not None else Filter()
+    lines = [(flag, "true", flag in asked.flags, flag in given.flags) for flag in sorted(asked.flags | given.flags)]
+    for kind, wanted, got in (("resourceSubscriptions", asked.uris, given.uris), ("taskIds", asked.tasks, given.tasks)):
+        lines += [(kind, shown(uri, 200), uri in wanted, uri in got) for uri in sorted(wanted | got)[:URIS]]
+    return [
+        {
+            "kind": kind,
+            "asked": word if there else "–",
+            "granted": "not acknowledged yet" if granted is None else word if got else "–",
+            "state": _verdict(there, granted is not None, got),
+        }
+        for kind, word, there, got in lines
+    ]
 
 
 def _verdict(asked: bool, known: bool, given: bool) -> State:

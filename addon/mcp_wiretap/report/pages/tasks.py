@@ -14,9 +14,12 @@ from mcp_wiretap.trace.tasks import Task
 ROWS = 300
 POLLS = 80
 _STATES = {
-    "working": State("wait", "wait", "working"), "input_required": State("wait", "wait", "input required"),
-    "completed": State("ok", "task", "completed"), "failed": State("err", "x", "failed"), "cancelled": State("off", "x", "cancelled"),
-}  # fmt: skip
+    "working": State("wait", "wait", "working"),
+    "input_required": State("wait", "wait", "input required"),
+    "completed": State("ok", "task", "completed"),
+    "failed": State("err", "x", "failed"),
+    "cancelled": State("off", "x", "cancelled"),
+}
 
 
 def state(status: str) -> State:

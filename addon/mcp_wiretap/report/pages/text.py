@@ -46,9 +46,16 @@ def conversation_lines(traces: Traces, zone: tzinfo | None) -> list[str]:
         held = [bar for bar in row["bars"] if bar["who"] == "c"]
         client = f" (client {sum(bar['ms'] for bar in held):.0f} ms)" if held else ""
         words = [
-            row["time"], f"{row['method']} {row['subject']}".strip(), row["server"], row["tag"], f"{row['total']}{client}",
-            _state(row["state"]), row["summary"], _counts(row["counts"]), exchange.flow[:8],
-        ]  # fmt: skip
+            row["time"],
+            f"{row['method']} {row['subject']}".strip(),
+            row["server"],
+            row["tag"],
+            f"{row['total']}{client}",
+            _state(row["state"]),
+            row["summary"],
+            _counts(row["counts"]),
+            exchange.flow[:8],
+        ]
         lines.append(" | ".join(shown(word, 200) for word in words if word))
         if len(lines) >= MOST:
             break
@@ -66,9 +73,17 @@ def stream_lines(traces: Traces, zone: tzinfo | None) -> list[str]:
             row = streams.row(ledger, exchange, zone)
             again = f"again, {row['again'] + 1}." if row["again"] else ""
             words = [
-                row["time"], f"{row['kind']} {row['id']}".strip(), row["subject"], row["server"], plural(row["notifications"], "event"),
-                f"last {row['last']}", f"open for {row['open_for']}", _state(row["state"]), again, exchange.flow[:8],
-            ]  # fmt: skip
+                row["time"],
+                f"{row['kind']} {row['id']}".strip(),
+                row["subject"],
+                row["server"],
+                plural(row["notifications"], "event"),
+                f"last {row['last']}",
+                f"open for {row['open_for']}",
+                _state(row["state"]),
+                again,
+                exchange.flow[:8],
+            ]
             lines.append(" | ".join(word for word in words if word))
     return lines or ["no stream so far"]
 

@@ -1,7 +1,8 @@
-"""The page Tools, resources and prompts: as each server listed them, what is mirrored, what is excluded, what changed, what it cost."""
+"""The page Tools, resources and prompts: as each server listed them, what is mirrored, excluded, changed, and how calls went."""
 
 from collections.abc import Mapping
 from datetime import tzinfo
+from itertools import pairwise
 from typing import Any
 
 from mcp_wiretap.report.pages import rows as parts
@@ -67,14 +68,21 @@ def _card(ledger: Ledger, tally: EndpointTally, listing: Listing | None, kind: s
         "url": shown(endpoint.url, 200),
         "kind": kind,
         "hints": hints(listing, ledger.latest),
-        "listed": f"listed {listing.count} time{'s' if listing.count != 1 else ''}, last" if listing is not None else "not listed here",
+        "listed": f"listed {listing.count} time{'s' if listing.count != 1 else ''}, last"
+        if listing is not None
+        else "not listed here",
         "flow": parts.link(listing.flow, "response") if listing is not None else None,
         "more_pages": listing is not None and listing.pages,
         "changes": [
-            {"time": clock(c.at, zone), "flow": parts.link(c.flow, "response"), "added": [shown(n, 120) for n in c.added], "removed": [shown(n, 120) for n in c.removed]}
+            {
+                "time": clock(c.at, zone),
+                "flow": parts.link(c.flow, "response"),
+                "added": [shown(n, 120) for n in c.added],
+                "removed": [shown(n, 120) for n in c.removed],
+            }
             for c in (listing.changes[-CHANGES:] if listing is not None else ())
         ],
-    }  # fmt: skip
+    }
 
 
 def hints(listing: Listing | None, now: float) -> dict[str, Any]:
@@ -108,17 +116,11 @@ def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone
         return None
     card = _card(ledger, tally, listed.get("tools"), "tools", zone)
     tracker = ledger.inspector.tracker(Tools)
-    items = []
-    for definition in endpoint.tools.values():
-        if isinstance(definition, ToolDefinition):
-            items.append(
-                _tool(
-                    ledger,
-                    definition,
-                    calls.get(("tools/call", definition.name)),
-                    tracker.versions(endpoint.url, definition.name),
-                )
-            )
+    items = [
+        _tool(ledger, d, calls.get(("tools/call", d.name)), tracker.versions(endpoint.url, d.name))
+        for d in endpoint.tools.values()
+        if isinstance(d, ToolDefinition)
+    ]
     items += [_unlisted(name, calls[("tools/call", name)]) for name in sorted(called - set(endpoint.tools))][:50]
     shown_items = [i for i in items if _fits(i, chosen, only)]
     if not shown_items:
@@ -147,7 +149,10 @@ def _tool(ledger: Ledger, definition: ToolDefinition, calls: Calls | None, versi
         "title": shown(raw["title"], 120) if isinstance(raw.get("title"), str) else "",
         "description": shown(raw["description"], 240) if isinstance(raw.get("description"), str) else "",
         "length": len(raw["description"]) if isinstance(raw.get("description"), str) else 0,
-        "mirrors": [{"path": shown(".".join(m.path), 80), "field": shown(m.field, 120), "type": shown(m.type, 20)} for m in definition.mirrors[:30]],
+        "mirrors": [
+            {"path": shown(".".join(m.path), 80), "field": shown(m.field, 120), "type": shown(m.type, 20)}
+            for m in definition.mirrors[:30]
+        ],
         "excluded": [{"rule": f.rule, "text": shown(f.detail or str(f.value), 300)} for f in definition.excluded[:5]],
         "remarks": [{"rule": f.rule, "text": shown(f.detail, 200)} for f in definition.remarks[:5]],
         "unchecked": shown(definition.unchecked, 200),
@@ -155,14 +160,25 @@ def _tool(ledger: Ledger, definition: ToolDefinition, calls: Calls | None, versi
         "versions": versions,
         "ui": _ui(raw),
         **_numbers(calls),
-    }  # fmt: skip
+    }
 
 
 def _unlisted(name: str, calls: Calls) -> dict[str, Any]:
     return {
-        "key": "", "name": shown(name, 200), "title": "", "description": "called, but no list that names it was seen", "length": 0,
-        "mirrors": [], "excluded": [], "remarks": [], "unchecked": "", "arguments": "", "versions": 0, "ui": "", **_numbers(calls),
-    }  # fmt: skip
+        "key": "",
+        "name": shown(name, 200),
+        "title": "",
+        "description": "called, but no list that names it was seen",
+        "length": 0,
+        "mirrors": [],
+        "excluded": [],
+        "remarks": [],
+        "unchecked": "",
+        "arguments": "",
+        "versions": 0,
+        "ui": "",
+        **_numbers(calls),
+    }
 
 
 def _numbers(calls: Calls | None) -> dict[str, Any]:
@@ -231,8 +247,17 @@ def _others(ledger: Ledger, tally: EndpointTally, chosen: Filter, kind: str, zon
     method = "prompts/get" if kind == "prompts" else "resources/read"
     for (called, name), numbers in list(calls.items()):
         if called == method and shown(name, 500) not in known and chosen.fits_words(name) and len(items) < ROWS:
-            items.append({"name": shown(name, 300), "title": "", "description": "used, but not in a list that was seen", "mime": "",
-                          "template": False, "arguments": "", **_numbers(numbers)})  # fmt: skip
+            items.append(
+                {
+                    "name": shown(name, 300),
+                    "title": "",
+                    "description": "used, but not in a list that was seen",
+                    "mime": "",
+                    "template": False,
+                    "arguments": "",
+                    **_numbers(numbers),
+                }
+            )
     if not items:
         return None
     card = _card(ledger, tally, listed.get(sources[0]) or listed.get(sources[-1]), kind, zone)
@@ -254,7 +279,7 @@ def _detail(ledger: Ledger, tally: EndpointTally, definition: ToolDefinition, zo
     raw = definition.raw
     history = ledger.inspector.tracker(Tools).history(tally.endpoint.url, definition.name)
     diffs = []
-    for earlier, later in zip(history, history[1:], strict=False):
+    for earlier, later in pairwise(history):
         lines = difference(parts.json_text(earlier.raw), parts.json_text(later.raw))
         if lines:
             diffs.append({"time": clock(later.listed_at, zone), "flow": parts.link(later.flow, "response"), "lines": lines})
