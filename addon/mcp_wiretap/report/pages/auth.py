@@ -17,6 +17,7 @@ from mcp_wiretap.wire.secret import visible
 
 FLOWS = 40  # newest timelines shown
 STEPS = 60
+UNFOLLOWED = 5  # challenges that nobody followed
 FACTS = 14  # of one step
 _NAMES = {
     "challenge": "Challenge", "resource-metadata": "Resource metadata", "server-metadata": "Server metadata",
@@ -49,9 +50,24 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
         for flow in flows_of(tally)
         if flow.steps and chosen.chosen.get("endpoint", "") in tally.endpoint.url.lower()
     ]
+    found += [
+        (ledger, waiting)
+        for ledger in traces.ledgers
+        for tally in ledger.endpoints.values()
+        if chosen.chosen.get("endpoint", "") in tally.endpoint.url.lower() and (waiting := _unfollowed(tally)) is not None
+    ]
     found.sort(key=lambda item: -item[1].started)
     cards = [card(ledger, flow, zone) for ledger, flow in found[: FLOWS * 2]]
     return [c for c in cards if chosen.fits_words(c["server"], c["url"], c["client"], *(s["step"] for s in c["steps"]))][:FLOWS]
+
+
+def _unfollowed(tally: EndpointTally) -> AuthorizationFlow | None:
+    """The challenges that no client has followed so far, as a timeline of their own."""
+    pending: list[Step] = tally.endpoint.facts.get("challenges", [])
+    if not pending:
+        return None
+    steps = pending[-UNFOLLOWED:]
+    return AuthorizationFlow(tally.endpoint, steps[0].at, 0, steps=list(steps), more=len(pending) - len(steps), last=steps[-1].at)
 
 
 def card(ledger: Ledger, flow: AuthorizationFlow, zone: tzinfo | None) -> dict[str, Any]:
@@ -73,7 +89,7 @@ def card(ledger: Ledger, flow: AuthorizationFlow, zone: tzinfo | None) -> dict[s
         "client": shown(" ".join(client), 80) if client is not None else shown(flow.agent, 80),
         "total": duration(span * 1000) if span < 100 else idle(span),
         "words": ", ".join(_words(flow, step_up)),
-        "state": _STATES[flow.status],
+        "state": _STATES[flow.status] if flow.number else State("off", "lock", "not followed so far"),
         "steps": steps,
         "more": max(len(flow.steps) - STEPS, 0) + flow.more,
         "error": severities.count("error"),

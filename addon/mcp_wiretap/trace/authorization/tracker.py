@@ -149,6 +149,7 @@ class Authorization(Tracker):
         public = _public_origin(exchange, origin)
         site = self._sites[url] = Site(exchange.endpoint, origin, urls.resource_forms(url), exchange.reverse, public)
         exchange.endpoint.facts[self.name] = site.flows
+        exchange.endpoint.facts["challenges"] = site.pending  # that nothing has followed so far
         here = self._at.get(origin)
         if here is None:
             here = []
