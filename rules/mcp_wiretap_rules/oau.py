@@ -124,7 +124,9 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     if urls.split(challenge.metadata_url) is not None or not _in_revision(exchange, challenge, RESOURCES):
         return
     if challenge.given is None:
-        what = "no WWW-Authenticate" if not challenge.schemes else f"only {_short(', '.join(challenge.schemes))} in WWW-Authenticate"
+        what = (
+            "no WWW-Authenticate" if not challenge.schemes else f"only {_short(', '.join(challenge.schemes))} in WWW-Authenticate"
+        )
     elif challenge.metadata_url is None:
         what = "no resource_metadata in WWW-Authenticate"
     else:
@@ -199,7 +201,9 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
             message = "the challenge does not say which scopes the request needs"
             yield Finding(message, [evidence(where, _sent(exchange), 'scope="..."')], severity="info", once="none")
     elif "offline_access" in scopes and _in_revision(exchange, challenge, NEWEST):
-        yield Finding("the challenge asks for offline_access", [evidence(where, _sent(exchange), "no offline_access")], once="offline")
+        yield Finding(
+            "the challenge asks for offline_access", [evidence(where, _sent(exchange), "no offline_access")], once="offline"
+        )
 
 
 @rule(
@@ -319,6 +323,8 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
         message = "the resource metadata are no JSON object"
         yield Finding(message, [evidence("response.header:Content-Type", content_type, "application/json")], severity=severity)
         return
+    if step.resource.form not in ("named", "path") and step.resource.relation in ("other-path", "other-origin"):
+        return  # the root describes another resource of this host
     value = reading.value
     if not isinstance(value.get("resource"), str):
         yield Finding("the resource metadata have no resource", [evidence(f"{where}:/resource", value.get("resource"), "a URL")])
@@ -769,9 +775,7 @@ def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"resource {_short(bad)} is no absolute URL without fragment", [evidence(where, bad, flow.endpoint.url)])
     elif step.target == "other":
         message = f"resource is {_short(resources[0])}, the endpoint is {_short(flow.endpoint.url)}"
-        yield Finding(
-            message, [evidence(where, resources[0], flow.endpoint.url)], severity=None if flow.sure else "warning"
-        )
+        yield Finding(message, [evidence(where, resources[0], flow.endpoint.url)], severity=None if flow.sure else "warning")
     if called is not None and (ask := called[1].ask) is not None and ask.resources:
         allowed = {urls.canonical(r) for r in ask.resources}
         other = next((r for r in resources if urls.canonical(r) not in allowed), None)
@@ -904,7 +908,9 @@ def iss_validation(exchange: Exchange) -> Iterator[Finding]:
             return
         message = "the client redeems a code that came without iss, which the server announces"
     elif redirect.iss != document.issuer:
-        message = f"the client redeems a code that came from {_short(redirect.iss)}, the recorded issuer is {_short(document.issuer)}"
+        message = (
+            f"the client redeems a code that came from {_short(redirect.iss)}, the recorded issuer is {_short(document.issuer)}"
+        )
     else:
         return
     yield Finding(
@@ -1525,7 +1531,9 @@ def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
         return
     where, sent = "response.header:WWW-Authenticate", _sent(exchange)
     if challenge.error is None:
-        yield Finding("the 403 has a challenge without error", [evidence(where, sent, 'error="insufficient_scope"')], severity="info")
+        yield Finding(
+            "the 403 has a challenge without error", [evidence(where, sent, 'error="insufficient_scope"')], severity="info"
+        )
     elif challenge.error == "insufficient_scope":
         if not challenge.scopes:
             message = "the refusal for lack of scope does not say which scope is needed"
@@ -1579,7 +1587,8 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
         where = f"request.query:{one_line(name, 60)}"
         if name == "access_token" or (len(value) > 15 and auth_of(f"Bearer {value}") in known):
             yield Finding(
-                f"the access token stands in the query, as {_short(name)}", [Evidence(where, mask(value), "Authorization: Bearer")]
+                f"the access token stands in the query, as {_short(name)}",
+                [Evidence(where, mask(value), "Authorization: Bearer")],
             )
         elif jose.looks_like(value):
             yield Finding(
@@ -1688,11 +1697,11 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"a token that ran out {late} s ago is let in", [Evidence(where, token.mask, "HTTP 401")], once=token.mask)
     audience = token.jwt.audience
     if audience and not any(_is_for(a, exchange) for a in audience):
-        url = all(urls.split(a) is not None for a in audience)
+        named = all(urls.split(a) is not None for a in audience) and any(_described(exchange.endpoint))
         yield Finding(
             f"a token for {_short(' '.join(audience))} is let in by {_short(exchange.endpoint.url)}",
             [Evidence(where, token.mask, "HTTP 401")],
-            severity=None if url and not exchange.reverse else "info",
+            severity=None if named and not exchange.reverse else "info",
             once=f"{token.mask} aud",
         )
 
@@ -1703,9 +1712,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
         return True
     flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
     wanted = urls.canonical(audience) or audience
-    return any(
-        f.metadata is not None and wanted == (urls.canonical(f.metadata.resource) or f.metadata.resource) for f in flows
-    )
+    return any(f.metadata is not None and wanted == (urls.canonical(f.metadata.resource) or f.metadata.resource) for f in flows)
 
 
 @rule(
@@ -2096,7 +2103,9 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     if wanted is not None and registration is not None:
         if used != wanted:
             message = f"the client uses {used}, it is registered with {_short(wanted)}"
-            yield Finding(message, [evidence(where, used, wanted)], related=(registration.flow,), once=f"{call.client_id} registered")
+            yield Finding(
+                message, [evidence(where, used, wanted)], related=(registration.flow,), once=f"{call.client_id} registered"
+            )
     elif supported is not None and used not in supported:
         message = f"the client uses {used}, the server supports {_words(supported)}"
         yield Finding(message, [evidence(where, used, _words(supported))], once=f"{call.client_id} supported")
@@ -2199,7 +2208,9 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
     proof = exchange.request_fields.first("dpop")
     if scheme != "dpop":
         where = "request.header:Authorization"
-        yield Finding("a token that is bound to a key is sent as Bearer", [Evidence(where, f"Bearer {token.mask}", "DPoP")], once=token.mask)
+        yield Finding(
+            "a token that is bound to a key is sent as Bearer", [Evidence(where, f"Bearer {token.mask}", "DPoP")], once=token.mask
+        )
         return
     if proof is None:
         yield Finding("a DPoP token is sent without proof", [evidence("request.header:DPoP", None, "a proof")], once=token.mask)
@@ -2282,7 +2293,10 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
         return
     if not call.assertion_typed:
         at = "request.form:client_assertion_type"
-        yield Finding("client_assertion comes without its type", [evidence(at, None, "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")])
+        yield Finding(
+            "client_assertion comes without its type",
+            [evidence(at, None, "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")],
+        )
     if call.rejected_before:
         message = "an assertion that was refused is sent again"
         yield Finding(message, [Evidence(where, "(the same)", "a fresh assertion")], related=(call.rejected_before,))
@@ -2480,8 +2494,8 @@ def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
     if found is None or found[1].redirect_uri is None or found[1].registration is None:
         return
     ask, registration = found[1], found[1].registration
-    sent, given = registration.sent.redirect_uris or (), registration.given.redirect_uris if registration.given is not None else None
-    allowed = given if given is not None else sent
+    given = registration.given.redirect_uris if registration.given is not None else None
+    allowed = (*(registration.sent.redirect_uris or ()), *(given or ()))
     if not allowed or (registration.server is not None and ask.server is not None and registration.server is not ask.server):
         return
     if not any(_same_redirect(ask.redirect_uri, uri) for uri in allowed):

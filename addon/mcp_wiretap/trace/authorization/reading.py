@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.documents import LONGEST, read_client
-from mcp_wiretap.trace.authorization.steps import Ask, Redirect, Registration, StepKind, Token, TokenCall
+from mcp_wiretap.trace.authorization.steps import Ask, Redirect, Registration, Secrets, StepKind, Token, TokenCall
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
@@ -88,17 +88,6 @@ def read_ask(exchange: Exchange, form: forms.Form) -> Ask:
     )  # fmt: skip
 
 
-@dataclass(slots=True)
-class Secrets:
-    """What links a token request to what came before it: digests only."""
-
-    code: bytes = b""
-    refresh: bytes = b""
-    assertion: bytes = b""
-    challenge: str = ""  # S256 of the verifier
-    verifier: bool = False
-
-
 def read_call(exchange: Exchange, form: forms.Form) -> tuple[TokenCall, Secrets]:
     scope = form.get("scope")
     auth_method, client_id = client_auth(exchange, form)
@@ -115,7 +104,8 @@ def read_call(exchange: Exchange, form: forms.Form) -> tuple[TokenCall, Secrets]
     if (verifier := form.get("code_verifier")) is not None:
         secrets.verifier = True
         hashed = hashlib.sha256(verifier.encode("utf-8", "surrogatepass")).digest()
-        secrets.challenge = jose.encode(hashed)
+        kept = exchange.redacted.get("challenge")
+        secrets.challenge = kept if isinstance(kept, str) else jose.encode(hashed)
         if not _VERIFIER.fullmatch(verifier):
             fits = 43 <= len(verifier) <= 128
             call.verifier_form = "has characters that a verifier may not have" if fits else f"has {len(verifier)} characters"

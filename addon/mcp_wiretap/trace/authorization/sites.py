@@ -29,6 +29,26 @@ class Site:
     pending: list[Step] = field(default_factory=list)  # challenges of requests without a known token
     revision: str | None = None  # that was declared last
     challenged: bool = False
+    agents: set[str] = field(default_factory=set)  # User-Agents of its clients
+
+    def knows(self, step: Step) -> bool:
+        """Whether a client of this endpoint is the same program."""
+        return not step.agent or step.agent in self.agents or "" in self.agents
+
+    def awaits(self, step: Step) -> bool:
+        """Whether a flow is on its way to a token of the server that a step goes to."""
+        for flow in self.flows:
+            if flow.under_way and flow.server is step.server_of and step.at - flow.last < STALE:
+                if step.kind == "registration" and (flow.asks or flow.client_id is not None):
+                    continue
+                if step.by_browser or same_agent(flow.agent, step.agent):
+                    return True
+        return False
+
+    @property
+    def busy(self) -> float:
+        """When something was last done on the way to a token."""
+        return max((f.last for f in self.flows if f.under_way), default=0.0)
 
     @property
     def url(self) -> str:
@@ -65,8 +85,8 @@ class Site:
             return None
         fits = [c for c in self.pending if c.at <= step.at < c.at + STALE]
         near = [c for c in fits if c.connection == step.connection]
-        if not near and step.kind not in ("authorize", "pushed"):
-            fits = [c for c in fits if _same(c.agent, step.agent)]
+        if not near and not step.by_browser:
+            fits = [c for c in fits if same_agent(c.agent, step.agent)]
         found = near or fits
         return found[-1] if found else None
 
@@ -92,7 +112,7 @@ class Site:
 
 
 def _fits(flow: AuthorizationFlow, step: Step) -> bool:
-    if step.kind not in ("authorize", "pushed") and not _same(flow.agent, step.agent):
+    if not step.by_browser and not same_agent(flow.agent, step.agent):
         return False
     server = step.server_of
     if server is not None and flow.server is not None and flow.server is not server and step.kind != "server-metadata":
@@ -104,5 +124,6 @@ def _fits(flow: AuthorizationFlow, step: Step) -> bool:
     return True
 
 
-def _same(one: str, two: str) -> bool:
+def same_agent(one: str, two: str) -> bool:
+    """Whether two User-Agents may be one program's."""
     return one == two or not one or not two

@@ -39,6 +39,17 @@ type Target = Literal[
 type How = Literal["metadata-document", "dynamic", "pre-registered"]
 
 
+@dataclass(slots=True)
+class Secrets:
+    """What links a token request to what came before it: digests only."""
+
+    code: bytes = b""
+    refresh: bytes = b""
+    assertion: bytes = b""
+    challenge: str = ""  # S256 of the verifier
+    verifier: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Step:
     """One exchange of an authorization flow."""
@@ -65,11 +76,29 @@ class Step:
     after: Step | None = None  # the step that it goes on from, by a code, a state, a refresh token
     leads_to: Step | None = None  # the token request that goes on from it
     target: Target = "none"  # what `resource` names
+    secrets: Secrets | None = None  # of a token request that is not answered yet: digests
     fallback: bool = False  # known by its path alone: the default endpoints of 2025-03-26
 
     @property
     def ok(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def by_browser(self) -> bool:
+        """The user's browser sends it, not the client."""
+        return self.kind in ("authorize", "login", "callback")
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        if self.ask is not None:
+            return self.ask.resources
+        return self.call.resources if self.call is not None else ()
+
+    @property
+    def client_id(self) -> str | None:
+        if self.kind in ("authorize", "pushed") and self.ask is not None:
+            return self.ask.client_id
+        return self.call.client_id if self.call is not None else None
 
 
 @dataclass(slots=True, eq=False)

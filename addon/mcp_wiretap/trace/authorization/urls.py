@@ -74,6 +74,16 @@ def canonical(text: str | None) -> str | None:
     return url.origin + url.path.rstrip("/") if url is not None else None
 
 
+def same_place(one: str | None, two: str | None) -> bool:
+    """The same URL but for its query; on the user's own machine the port is chosen at run time (RFC 8252 section 7.3)."""
+    if one is None or two is None or one.partition("?")[0] == two.partition("?")[0]:
+        return one is not None and two is not None
+    a, b = split(one), split(two)
+    if a is None or b is None:
+        return False
+    return a.place == b.place or (a.loopback and b.loopback and (a.scheme, a.host, a.path) == (b.scheme, b.host, b.path))
+
+
 def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
