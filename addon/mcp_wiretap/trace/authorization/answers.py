@@ -1,5 +1,7 @@
-"""Answers to the steps of authorization: documents, tokens, redirects. What they say is kept whoever's step it is (`read`); what it
-means to a flow is told once the step is part of one (`learn`)."""
+"""Answers to the steps of authorization: documents, tokens, redirects.
+
+What they say is kept whoever's step it is (`read`); what it means to a flow is told once the step is part of one (`learn`).
+"""
 
 from typing import Any
 

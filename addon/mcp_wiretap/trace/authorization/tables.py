@@ -1,5 +1,6 @@
-"""What links the steps of authorization to each other and to MCP endpoints, over a whole trace. Each table is bounded; entries used
-last stay. Codes, tokens and states are keyed by digest.
+"""What links the steps of authorization to each other and to MCP endpoints, over a whole trace.
+
+Each table is bounded; entries used last stay. Codes, tokens and states are keyed by digest.
 """
 
 from collections import OrderedDict

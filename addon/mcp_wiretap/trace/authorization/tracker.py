@@ -179,8 +179,7 @@ class Authorization(Tracker):
 
     @staticmethod
     def _in_session(exchange: Exchange, token: Token) -> None:
-        """`session.facts["tokens"]`: what was let in under a session id, by hash. `facts["session-tokens"]`: the others, for a new
-        one."""
+        """`session.facts["tokens"]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
         assert exchange.session is not None
         table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault("tokens", {})
         if exchange.auth not in table and len(table) < OF_SESSION:
@@ -352,7 +351,7 @@ class Authorization(Tracker):
         return next((s for s in reversed(found) if s.challenged), found[0])
 
     def _site_of_metadata(self, step: Step) -> Site | None:
-        """Of a listed server, or (2025-03-26) of the origin of the MCP server itself; asked for by a program that is known there."""
+        """Of a listed server, or (2025-03-26) of the MCP server's own origin; asked for by a program that is known there."""
         listed = [s for s in self._tables.sites_of(step.server_of) if s.knows(step)]
         if listed:
             return max(listed, key=lambda s: s.busy)
