@@ -187,14 +187,14 @@ def test_logs_say_which_level_was_asked_for():
     assert len(newest) == 2 and older
 
 
-def test_a_challenge_begins_a_timeline():
+def test_a_challenge_that_nobody_followed_is_shown():
     script = Script(
         'modern ping\n  -> header WWW-Authenticate: Bearer resource_metadata="http://server.example/.well-known/oauth-protected-resource"\n  -> 401\n'
         "modern ping\n  header Authorization: Bearer abc\n  -> result {}\n"
     )
     (card,) = auth.rows(script.traces, ALL, UTC)
-    assert card["steps"][0]["step"] == "Challenge"
-    assert "resource_metadata" in card["steps"][0]["facts"][0][1]
+    assert card["steps"][0]["step"] == "Challenge" and card["state"].word == "not followed so far"
+    assert "oauth-protected-resource" in dict(card["steps"][0]["facts"])["resource_metadata"]
 
 
 def test_apps_are_described_never_rendered():
