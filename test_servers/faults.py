@@ -1,4 +1,4 @@
-"""Where deliberate faults hook into an honest server. Knows no fault: `test_servers.rogues` has them, if it is there.
+"""Where deliberate faults hook into an honest server. Knows no fault: `test_servers.rogues` has them.
 
 A fault is a class with a docstring and keyword parameters; it may change the composed MCP server, the ASGI application
 around it, or both. A config names it under `faults`.
