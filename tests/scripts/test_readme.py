@@ -15,9 +15,10 @@ from mitmproxy.tools.dump import DumpMaster
 from mitmproxy.tools.web.master import WebMaster
 
 from harness import run
-from mcp_wiretap import cli
+from mcp_wiretap import cli, project
 from mcp_wiretap.proxy import commands as addon_commands
 from mcp_wiretap.proxy import options
+from mcp_wiretap.rule import find_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,6 +74,14 @@ def test_each_other_call_of_the_command_is_understood(words: list[str]) -> None:
             cli._parser().parse_args(words)
         except SystemExit as ended:
             assert ended.code == 0, refused.getvalue()
+
+
+def test_the_project_file_is_one_that_is_accepted(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / project.FILE).write_text(block, encoding="utf-8")
+    found = project.load(tmp_path)
+    found.check_rules(find_rules())
+    assert (len(found.ignore), len(found.expect), len(found.silences)) == (1, 1, 1)
 
 
 def test_the_table_lists_every_option_with_its_default() -> None:
