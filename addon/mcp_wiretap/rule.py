@@ -146,10 +146,10 @@ _LONGEST = 200  # characters of one value
 def _shown(where: str, value: Any) -> str:
     if value is None:
         return "(absent)"
-    if not isinstance(value, str):  # secrets are strings: error.code is none
+    if not isinstance(value, str):  # secrets are strings
         return one_line(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
     tail = where.rpartition(":")[2]
-    if tail.lower() in SECRET_HEADERS or tail.rpartition("/")[2] in SECRET_MEMBERS:
+    if tail.lower() in SECRET_HEADERS or (tail.rpartition("/")[2] in SECRET_MEMBERS and not tail.endswith("/error/code")):
         return value if value.startswith("(") else mask(value)
     return one_line(value, _LONGEST)
 

@@ -14,6 +14,7 @@ RESOURCES = "2026-07-28 server/resources"
 MOST = 500  # items of one answer that are looked at: the rest has the same author
 _NOT_FOUND = re.compile(r"resource\b.{0,200}\bnot found|unknown resource|no such resource", re.I | re.S)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#$%&'()*+,/:;=?@\[\]A-Za-z0-9._~-]*")
+_FOREIGN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.*?([^!#$%&'()*+,/:;=?@\[\]A-Za-z0-9._~-])", re.DOTALL)
 _ENVELOPE_CODES = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 
 
@@ -196,7 +197,12 @@ def uri_valid(message: Message) -> Iterator[Finding]:
 
 
 def _no_uri(uri: str, place: str) -> Finding:
-    return Finding(f"{one_line(uri, 80)!r} is no absolute URI", [evidence(place, uri, "a URI with a scheme")])
+    shown = one_line(uri, 80)
+    foreign = _FOREIGN.match(uri)
+    if foreign is not None:
+        character = f"U+{ord(foreign[1]):04X} at index {foreign.start(1)}"
+        return Finding(f"{shown!r} is no URI: {character} has to be percent-encoded", [evidence(place, uri, "RFC 3986")])
+    return Finding(f"{shown!r} is no absolute URI", [evidence(place, uri, "a URI with a scheme")])
 
 
 _EXPRESSION = re.compile(r"\{[+#./;?&]?[A-Za-z0-9_%.]+(?::[0-9]{1,4}|\*)?(?:,[A-Za-z0-9_%.]+(?::[0-9]{1,4}|\*)?)*\}")
