@@ -68,6 +68,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             from mcp_wiretap.command import replay
 
             return replay.run(arguments)
+        case "export":
+            from mcp_wiretap.command import export
+
+            return export.run(arguments)
         case "addon-path":
             from mcp_wiretap.command import tools
 
@@ -106,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     _rule_files(explain)
     _diff(commands)
     _serve(commands)
+    _export(commands)
     _replay(commands)
     commands.add_parser(
         "addon-path",
@@ -208,6 +213,35 @@ def _seconds(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return number
+
+
+def _export(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    export = commands.add_parser(
+        "export",
+        help="a recording for others, without its secrets",
+        description="Writes a recording in the format that others read. Tokens, cookies, session ids, states, codes and "
+        "passwords are replaced by placeholders of the same form wherever they stand; equal ones stay equal. What an audit finds stays.",
+    )
+    export.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
+    export.add_argument(
+        "--format", choices=("flow", "har", "jsonl", "otlp", "md"), required=True,
+        help="flow: a recording; har: HTTP Archive 1.2; jsonl: one message a line; otlp: spans of OpenTelemetry, as JSON, or "
+        "as protobuf where FILE ends in .pb; md: one conversation for an issue",
+    )  # fmt: skip
+    export.add_argument("--output", metavar="FILE", help="write it there instead of to stdout; it may not be the recording")
+    export.add_argument("--endpoint", metavar="URL", help="with otlp: the collector to send to (http://host:4318/v1/traces)")
+    export.add_argument("--conversation", metavar="ID", help="only this one: its id, or that of one of its flows")
+    _redacting(export)
+    export.add_argument("--no-redact", action="store_true", help="leave the secrets in")
+    _judging(export)
+
+
+def _redacting(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--redact", action="append", default=[], metavar="WHAT",
+        help="replace this, too: the name of a member, header or parameter, a JSONPath ($.params.arguments.email) or a regular "
+        "expression; may be repeated",
+    )  # fmt: skip
 
 
 def _timing(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.events import NOTHING, EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.wire.coding import Decoder
 from mcp_wiretap.wire.headers import Fields
 
@@ -73,10 +73,11 @@ def _request(
         ended = head  # HAR readers give the request the end of the whole entry
     scheme, host, port = address or (text(request["scheme"]), _name(request["host"]), request["port"])
     fields = Fields([(name, value) for name, value in request["headers"]])
-    client = state["client_conn"]
+    client, redacted = state["client_conn"], state["metadata"].get("mcp.redacted")
     return RequestSeen(
         flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
         client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
+        redacted if isinstance(redacted, dict) else NOTHING,
     )  # fmt: skip
 
 

@@ -3,10 +3,14 @@
 The same four events describe live traffic and a recording; `Inspector.feed` takes them in time order.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from mcp_wiretap.wire.headers import Fields
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 type EndedBy = Literal["complete", "client", "server", "unknown"]
 
@@ -28,6 +32,7 @@ class RequestSeen:
     connection: str  # id of the client connection: a hint, never an identity
     authority: str | None = None  # what the client called the host (Host or :authority)
     reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
+    redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (share.redact)
 
 
 @dataclass(slots=True, frozen=True)

@@ -220,6 +220,7 @@ class Inspector:
         exchange.auth = _auth(fields)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
+        exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
         if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
             exchange.form = body

@@ -5,11 +5,11 @@ Memory: an exchange keeps its parsed bodies only while something may still be ju
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_wiretap.trace.events import EndedBy
+from mcp_wiretap.trace.events import NOTHING, EndedBy
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
@@ -188,6 +188,7 @@ class Exchange:
     reverse: bool = False  # `url` is that of the server behind a reverse proxy, not what the client called
     claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
     auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
+    redacted: Mapping[str, Any] = NOTHING  # what an export kept of secrets that it replaced: `challenge`, `states`
     client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
 
     status: int | None = None

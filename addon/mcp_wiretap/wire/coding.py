@@ -193,3 +193,26 @@ def decode_body(data: bytes, content_encoding: str | None, max_output: int) -> t
     out = decoder.feed(data)
     decoder.finish()
     return out, decoder.problem
+
+
+def compress(data: bytes, content_encoding: str, *, whole: bool = True) -> bytes:
+    """A body in its codings. Not `whole`: without its end, as a body is that was cut short. ValueError for an unknown coding."""
+    for name in [n for part in content_encoding.split(",") if (n := part.strip(" \t").lower()) not in ("", "identity")]:
+        data = _compressed(data, name, whole)
+    return data
+
+
+def _compressed(data: bytes, name: str, whole: bool) -> bytes:
+    match name:
+        case "gzip" | "x-gzip" | "deflate":
+            deflate = zlib.compressobj(wbits=15 if name == "deflate" else 31)
+            out = deflate.compress(data)
+            return out + deflate.flush(zlib.Z_FINISH if whole else zlib.Z_SYNC_FLUSH)
+        case "br":
+            brotlied = brotli.Compressor(quality=5)
+            out = brotlied.process(data)
+            return bytes(out + (brotlied.finish() if whole else brotlied.flush()))
+        case "zstd":
+            frame = zstd.ZstdCompressor()
+            return frame.compress(data, frame.FLUSH_FRAME if whole else frame.FLUSH_BLOCK)
+    raise ValueError(f"unknown coding {name[:40]!r}")
