@@ -111,13 +111,9 @@ async def test_a_modern_recording_at_a_legacy_server_stops_with_the_reason():
 
 @pytest.mark.e2e
 async def test_a_legacy_recording_at_a_modern_server_stops_with_the_reason():
-    transport = {"type": "streamable-http", "modern": True, "legacy": False}
-    try:
-        config = serving("modern-http", transport=transport)
-        async with config as url:
-            report = await replayed(recorded("subscriptions-legacy-http"), url)
-    except Exception as error:
-        pytest.fail(f"{error}")
+    transport = {"type": "streamable-http", "modern": {"legacy": "reject"}}
+    async with serving("modern-http", transport=transport) as url:
+        report = await replayed(recorded("subscriptions-legacy-http"), url)
     assert report.stopped is not None and "answers in the modern era only" in report.stopped, text_of(report)
 
 

@@ -247,5 +247,5 @@ async def test_hostile_requests_are_answered_or_refused():
         deep = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + b"[" * 5000 + b"]" * 5000 + b"}"
         for body in (b"{", b"[]", b"\xff\xfe", deep, b'{"jsonrpc":"2.0","id":' + b"9" * 6000 + b',"method":"x"}', b"null"):
             response = await caller.http.post(caller.url, content=body, headers={"content-type": "application/json"})
-            assert response.json()["error"]["message"].startswith("mcp-wiretap replay: ")
+            assert '"message": "mcp-wiretap replay: ' in response.text
         assert text(await caller.call("counter", {"by": 2})) == "by two"

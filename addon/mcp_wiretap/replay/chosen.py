@@ -55,7 +55,8 @@ def repeated(script: Script, takes: Collection[Take]) -> list[tuple[str, int]]:
         name = request.params.get("name") if isinstance(request.params, dict) else None
         endpoint = script.endpoint(take)
         tool = endpoint.tools.get(name) if endpoint is not None and isinstance(name, str) else None
-        annotations = tool.get("annotations") if isinstance(tool, dict) else None
+        raw = getattr(tool, "raw", None)
+        annotations = raw.get("annotations") if isinstance(raw, dict) else None
         hints = annotations if isinstance(annotations, dict) else {}
         if hints.get("readOnlyHint") is not True and hints.get("idempotentHint") is not True:
             counts[str(name)] += 1

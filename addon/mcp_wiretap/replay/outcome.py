@@ -212,6 +212,9 @@ def _endpoint(inspector: Inspector, takes: Sequence[Take] | None) -> tuple[str, 
             if isinstance(info := endpoint.server_info, dict):
                 names.append(f"{info.get('name')} {info.get('version')}")
     era = "dual" if len(eras) > 1 else next(iter(eras), "unknown")
+    played = {"modern" if take.modern else "legacy" for take in takes or () if take.is_call}
+    if era == "dual" and len(played) == 1:
+        era = played.pop()  # of a server of both eras only one is asked now
     return era, names[-1] if names else ""
 
 
