@@ -20,6 +20,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       id JSON | no-id
       body TEXT                                                   the body as it stands; \\xNN, \\n and \\r are bytes
       body-lost                                                   the recorder did not keep the request body
+      authority NAME | reverse                                    another Host than the URL's; a reverse proxy recorded it
       client NAME                                                 another client: connection, Authorization, clientInfo
       answers STATE|- KEY...                                      a retry: requestState, an accepted empty form for each KEY
       capabilities JSON | version V | session ID                  of the envelope; of envelope and header; Mcp-Session-Id
@@ -87,6 +88,8 @@ class _Exchange:
     body_lost: bool = False
     headers: list[tuple[str, str]] = field(default_factory=list)
     url: str = URL
+    authority: str | None = None
+    reverse: bool = False
     client: str = ""
     after: float = 1.0
     began: bool = False  # the request was emitted
@@ -189,7 +192,10 @@ class _Reader:
         """Fill in what the era wants, then apply the written changes."""
         changes = [entry.split(" ", 2) for entry in self.pending]
         self.pending = []
-        early = {"client", "capabilities", "version", "params", "id", "no-id", "path", "meta", "-meta", "label", "after"}
+        early = {
+            "client", "capabilities", "version", "params", "id", "no-id", "path", "meta", "-meta", "label", "after", "authority",
+            "reverse",
+        }  # fmt: skip
         version, capabilities, envelope, sets_params = rev.MODERN_FROM, {}, True, None
         session_id: str | None = None
         for number, word, rest in changes:
@@ -208,6 +214,10 @@ class _Reader:
                 exchange.url = _url(rest)
             elif word == "after":
                 exchange.after = float(rest)
+            elif word == "authority":
+                exchange.authority = rest
+            elif word == "reverse":
+                exchange.reverse = True
             elif word == "label":
                 self.labels[rest] = exchange
         chosen = any(word == "version" for _, word, _ in changes)
@@ -306,7 +316,8 @@ class _Reader:
             RequestSeen(
                 exchange.flow, self.now, self.now - 0.001, exchange.http_method, parts.scheme, parts.hostname or "",
                 port, target, Fields([(n.encode("latin-1"), _latin(v)) for n, v in exchange.headers]),
-                None if exchange.body_lost else data, f"connection-{exchange.client or 'a'}", parts.netloc,
+                None if exchange.body_lost else data, f"connection-{exchange.client or 'a'}",
+                exchange.authority or parts.netloc, exchange.reverse,
             )
         )  # fmt: skip
 

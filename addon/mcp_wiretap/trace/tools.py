@@ -34,6 +34,8 @@ OVERHEAD = 400  # what a definition takes besides its text
 CLIENTS = 64  # clients of one set told apart
 REFUSED = 1_000  # clients with a refused call that they may repeat
 
+CHANGED = "notifications/tools/list_changed"
+
 type Client = tuple[str, str] | None  # what a client calls itself
 
 
@@ -49,6 +51,8 @@ class ToolDefinition:
     listed_at: float
     annotations: Annotations = field(default_factory=Annotations)
     beside: tuple[str, ...] = ()  # tools of the same answer that a client must exclude
+    replaces: "ToolDefinition | None" = None  # another one that this client had called the tool by
+    announced: bool = False  # the server had said meanwhile that its tools changed
 
     @property
     def mirrors(self) -> tuple[Mirror, ...]:
@@ -179,6 +183,8 @@ class Tools(Tracker):
 
     def said(self, message: Message) -> None:
         request = message.request
+        if message.method == CHANGED and message.party == "server":
+            message.exchange.endpoint.facts["tools-changed"] = message.at
         if request is None or message.party != "server":
             return
         if request.method == "tools/list":
@@ -256,7 +262,11 @@ class Tools(Tracker):
             versions = listed.by_name[name] = []
         version = next((v for v in reversed(versions) if v.definition.raw is definition.raw), None)
         if version is None:
-            version = _Version(replace(definition, message=None), size)
+            if versions and (client, name, versions[-1].definition.flow) in listed.called:
+                definition.replaces = versions[-1].definition
+                seen_at = max((s.last for s in versions[-1].seen.values()), default=0.0)
+                definition.announced = owner.endpoint.facts.get("tools-changed", 0.0) > seen_at
+            version = _Version(replace(definition, message=None, replaces=None), size)
             versions.append(version)
             self._grow(listed, size)
             if len(versions) > VERSIONS:
