@@ -1,5 +1,6 @@
 """`mcp-wiretap serve` and `mcp-wiretap replay` as a user runs them: URLs, exit statuses, what is said about bad input."""
 
+import io
 import re
 import signal
 import subprocess
@@ -47,8 +48,8 @@ def test_a_file_without_mcp_is_refused(command, tmp_path, capsys):
     empty, text, foreign = tmp_path / "empty.flow", tmp_path / "text.flow", tmp_path / "foreign.flow"
     empty.write_bytes(b"")
     text.write_bytes(b"no recording at all")
-    with foreign.open("wb") as file:
-        flow = http.HTTPFlow.from_state(next(iter(FlowReader(Path(MODERN).open("rb")).stream())).get_state())
+    with foreign.open("wb") as file, Path(MODERN).open("rb") as source:
+        flow = http.HTTPFlow.from_state(next(iter(FlowReader(source).stream())).get_state())
         flow.request = http.Request.make("GET", "http://site.example/")
         flow.response = http.Response.make(200, b"hello", {"content-type": "text/plain"})
         FlowWriter(file).add(flow)
@@ -80,7 +81,7 @@ def test_streams_that_were_not_stored_are_said(tmp_path, capsys):
 
 
 def test_calls_are_not_repeated_unasked(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     assert status("replay", MODERN, "--to", "http://127.0.0.1:9/mcp") == 2
     err = capsys.readouterr().err
     assert "echo (2 calls), get_temp" in err and "--yes" in err

@@ -186,7 +186,7 @@ async def test_after_a_question_the_stream_waits_for_the_clients_answer():
         answer = {"jsonrpc": "2.0", "id": 0, "result": {"action": "accept", "content": {"name": "Ada"}}}
         statuses = [(await caller.post({**answer, "id": number})).status_code for number in range(3)]
         assert 202 in statuses
-        question, result = [event for event in events((await waiting).text)][-2:]
+        question, result = events((await waiting).text)[-2:]
     assert question["method"] == "elicitation/create" and result["id"] == "mine"
 
 

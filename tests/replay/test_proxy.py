@@ -4,14 +4,19 @@ import asyncio
 
 import pytest
 from mitmproxy import exceptions
+from mitmproxy.addons.view import View
+from mitmproxy.http import HTTPFlow
+from mitmproxy.io import FlowReader
 from mitmproxy.test import taddons
 
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.wiretap import Wiretap
 from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.trace.inspector import Inspector
+from test_servers.config import CONFIGS, load
 from test_servers.scenarios import Target, run
-from tests.proxy import wire
+from test_servers.serving import bind, running
+from tests.proxy import flows, wire
 from tests.replay.playing import RECORDINGS, Caller, recorded
 
 
@@ -84,3 +89,51 @@ async def test_mitmproxy_does_not_connect_upstream_before_it_has_to():
         context.options.add_option("connection_strategy", str, "eager", "")
         context.options.update(mcp_replay=str(RECORDINGS / "modern-http.flow"))
         assert context.options.connection_strategy == "lazy"
+
+
+@pytest.fixture
+def addon():
+    with flows.proxy() as addon:
+        addon.view = View()
+        addon.context.master.addons.add(addon.view)
+        yield addon
+
+
+def call(addon, *arguments):
+    return addon.context.master.commands.call_strings("mcp.replay", list(arguments))
+
+
+def shown(addon, name):
+    """Put the flows of a recording into the flow list."""
+    with (RECORDINGS / f"{name}.flow").open("rb") as file:
+        found = [flow for flow in FlowReader(file).stream() if isinstance(flow, HTTPFlow)]
+    addon.view.add(found)
+    return found
+
+
+@pytest.mark.e2e
+async def test_a_conversation_of_the_flow_list_is_asked_once_more(addon, caplog):
+    found = shown(addon, "modern-mrtr-http")
+    addon.view.focus.flow = found[1]
+    with pytest.raises(exceptions.CommandError, match=r"mrtr_confirm; `mcp.replay @conversation yes` does so"):
+        call(addon, "@conversation")
+    config = load(CONFIGS / "modern-mrtr-http.json")
+    async with running([config], [bind(0, exact=True)]) as (server,):
+        for flow in found:  # as if it had been recorded there
+            flow.request.data.port = int(server.url.split(":")[2].split("/")[0])
+        with caplog.at_level("INFO"):
+            assert call(addon, "@conversation", "yes").startswith("replaying 2 exchanges to http://127.0.0.1:")
+            async with asyncio.timeout(20):
+                while "1 operations:" not in caplog.text:
+                    await asyncio.sleep(0.05)
+    assert "1 operations: 1 same, 0 changed, 0 failed" in caplog.text
+
+
+async def test_what_cannot_be_replayed_is_said(addon):
+    with pytest.raises(exceptions.CommandError, match="no flow has the focus"):
+        call(addon, "@conversation")
+    shown(addon, "demo")
+    with pytest.raises(exceptions.CommandError, match="of several servers"):
+        call(addon, "@all", "yes")
+    with pytest.raises(exceptions.CommandError, match="means no HTTP flow"):
+        call(addon, "~u nothing-like-that", "yes")
