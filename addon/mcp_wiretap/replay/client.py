@@ -134,7 +134,11 @@ class Client:
 
     async def _follow(self, what: str, played: Played) -> None:
         """Come to where the recording was: the answer has begun, came on another stream, or is over."""
-        if what == "begin":
+        if what == "begin" and played.take.key[0] == "stream":
+            with contextlib.suppress(TimeoutError):  # some servers send no head before there is an event
+                async with asyncio.timeout(STREAM_PATIENCE):
+                    await played.begun.wait()
+        elif what == "begin":
             await self._wait(played.begun, played, "no answer")
         elif what == "answer":
             await self._wait(played.answered, played, "no answer on the session's stream")
@@ -152,12 +156,13 @@ class Client:
             raise Stopped(played.trouble)
 
     async def _wait(self, event: asyncio.Event, played: Played, otherwise: str) -> None:
+        patience = self._patience + max((played.take.ended or 0.0) - played.take.seen.at, 0.0)
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(patience):
                 await event.wait()
         except TimeoutError:
             if played.trouble is None and played.skipped is None:
-                played.trouble = f"{otherwise} within {self._patience:g} seconds"
+                played.trouble = f"{otherwise} within {patience:.0f} seconds"
             await self._close(played)
 
     async def _close(self, played: Played) -> None:
@@ -400,7 +405,7 @@ class Client:
         streamed = False
         failure: str | None = None
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience + max((take.responded or 0.0) - take.seen.at, 0.0)):
                 reply = await ask(place, method, target, headers, content)
             try:
                 played.status, played.fields = reply.status, Fields(reply.headers)
@@ -479,7 +484,9 @@ class Client:
 
     async def _reply(self, played: Played, question: jsonrpc.Message) -> None:
         """Post the recorded answer to a question of the server."""
-        recorded = self._recorded_reply(played.take, question)
+        thought, recorded = self._recorded_reply(played.take, question)
+        if not self._fast:
+            await asyncio.sleep(thought)
         if recorded is None or recorded.first is None:
             said = f"the server asks {question.method}, which the recording has no answer to"
             played.notes.append(said)
@@ -499,8 +506,9 @@ class Client:
         target = scene.post_target if scene is not None and scene.post_target else self._place.path or posted.take.path
         await self._converse(posted, target, self._head(posted.take, body), content)
 
-    def _recorded_reply(self, take: Take, question: jsonrpc.Message) -> Take | None:
-        """The recorded answer to the like question: the same one in the same session first, then any of that method, in order."""
+    def _recorded_reply(self, take: Take, question: jsonrpc.Message) -> tuple[float, Take | None]:
+        """How long the client took for the like question, and its answer: to the same one in the same session first, then to any
+        of that method, in order."""
         fitting = []
         for other in self._script.takes:
             for beat in other.beats or ():
@@ -508,9 +516,13 @@ class Client:
                     same = any(canonical(m.params) == canonical(question.params) for m in beat.messages)
                     fitting.append((other.session is not take.session, not same, beat.at, beat.reply))
         if not fitting:
-            return None
+            return 0.0, None
         best = min(entry[:2] for entry in fitting)
-        replies = [entry[3] for entry in sorted(fitting, key=lambda entry: entry[2]) if entry[:2] == best]
+        replies = [
+            (max(entry[3].seen.started - entry[2], 0.0), entry[3])
+            for entry in sorted(fitting, key=lambda entry: entry[2])
+            if entry[:2] == best
+        ]
         key = f"{id(take.session)} {question.method} {canonical(question.params)}"
         self._answered_questions[key] += 1
         return replies[min(self._answered_questions[key], len(replies)) - 1]

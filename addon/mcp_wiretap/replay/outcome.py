@@ -148,7 +148,8 @@ def _judge(operation: Operation, played: Played, client: Client, several: bool) 
     if was is None:
         _judge_bare(operation, played)
     elif now is None:
-        operation.error = operation.error or f"no answer (HTTP {played.status})"
+        hint = "; --header sends credentials" if played.status == 401 else ""
+        operation.error = operation.error or f"no answer (HTTP {played.status}{hint})"
         operation.worsen("failed")
         return
     elif was.kind == "result" and now.kind == "error":

@@ -1,6 +1,7 @@
 """A recorded server, live: answers requests as the recording was answered, at its pace or at once, with the ids of today."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ _NOT_PASSED_ON = frozenset(
         b"trailer", b"upgrade", b"mcp-session-id", b"alt-svc", b"strict-transport-security",
     }
 )  # fmt: skip
+SESSIONS = 1_000  # live sessions that are remembered; few clients say goodbye
+WAITING = 1_000  # events for a stream that no client has opened; later ones are lost, as a server would lose them
+
 type Headers = list[tuple[bytes, bytes]]
 type Emit = Callable[[bytes], Awaitable[None]]
 
@@ -42,7 +46,7 @@ class _Live:
     """What goes on in a session: its open stream, the questions that wait for an answer, what was asked so far."""
 
     session: Session
-    queue: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    queue: asyncio.Queue[bytes] = field(default_factory=lambda: asyncio.Queue(WAITING))
     over: asyncio.Event = field(default_factory=asyncio.Event)
     posted: asyncio.Condition = field(default_factory=asyncio.Condition)
     asked: set[Hashable] = field(default_factory=set)  # questions on the wire without an answer
@@ -50,6 +54,11 @@ class _Live:
     sent: set[Beat] = field(default_factory=set)
     groups: set[asyncio.Task[None]] = field(default_factory=set)
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def put(self, block: bytes) -> None:
+        """An event for the session's open stream."""
+        with contextlib.suppress(asyncio.QueueFull):
+            self.queue.put_nowait(block)
 
 
 class Player:
@@ -113,7 +122,11 @@ class Player:
             await self._whole(take, asked, rewriting, headers, clock, out)
         elif take.key[0] == "stream" and live is not None:
             await out.head(take.status or 200, headers, None)
-            await self._open_stream(take, live, asked, clock, out)
+            try:
+                await self._open_stream(take, live, asked, clock, out)
+            finally:
+                if live.session.scene.http_sse:  # the stream is the session
+                    self._end(live)
         else:
             await out.head(take.status or 200, headers, None)
             await self._roll(take, take.beats, clock, rewriting, live, out.data)
@@ -202,10 +215,17 @@ class Player:
     # Legacy sessions
 
     def _of(self, session: Session) -> _Live:
-        return self._live.setdefault(session, _Live(session))
+        live = self._live.get(session)
+        if live is None:
+            live = self._live[session] = _Live(session)
+            if len(self._live) > SESSIONS:
+                self._end(next(iter(self._live.values())))
+        return live
 
     def _end(self, live: _Live) -> None:
         live.over.set()
+        for task in live.groups:
+            task.cancel()
         self.cast.end(live.session)
         self._live.pop(live.session, None)
 
@@ -218,7 +238,7 @@ class Player:
             return
         rewriting = Rewriting(dict(live.session.rewriting.ids), dict(live.session.rewriting.tokens))
         clock = _Clock(arrived, take.seen.at, self._fast)
-        task = asyncio.create_task(self._roll(take, beats, clock, rewriting, live, live.queue.put))
+        task = asyncio.create_task(self._roll(take, beats, clock, rewriting, live, live.put))
         live.groups.add(task)
 
         def done(task: asyncio.Task[None]) -> None:
