@@ -117,6 +117,7 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
         "name": rule.name if rule is not None else "",
         "title": rule.title if rule is not None else group.rule,
         "party": group.party,
+        "severity": group.severity,
         "count": group.count,
         "cases": cases,
         "more": max(group.count - len(cases), 0),

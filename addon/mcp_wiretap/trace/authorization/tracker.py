@@ -111,6 +111,7 @@ class Authorization(Tracker):
         site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         tables.sites[url] = site
         exchange.endpoint.facts[self.name] = site.flows
+        exchange.endpoint.facts["challenges"] = site.pending  # that nothing has followed so far, for the pages
         here = tables.at.get(origin)
         if here is None:
             here = []
