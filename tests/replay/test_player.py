@@ -190,6 +190,39 @@ async def test_after_a_question_the_stream_waits_for_the_clients_answer():
     assert question["method"] == "elicitation/create" and result["id"] == "mine"
 
 
+def asking(answer, text):
+    """A legacy session in which the server asks."""
+    return f"""
+legacy initialize {{"protocolVersion": "2025-11-25", "capabilities": {{}}, "clientInfo": {{"name": "c", "version": "1"}}}}
+  -> result {{"protocolVersion": "2025-11-25", "capabilities": {{}}, "serverInfo": {{"name": "s", "version": "1"}}}}
+legacy tools/call {{"name": "ask", "arguments": {{}}}}
+  label {text}
+  -> sse
+  -> ask 900 elicitation/create {{"message": "Sure?", "requestedSchema": {{"type": "object", "properties": {{}}}}}}
+  -> open
+legacy-reply 900 {{"action": "{answer}"}}
+  -> 202
+continue {text}
+  -> result {{"content": [{{"type": "text", "text": "{text}"}}]}}
+DELETE
+  -> 200
+"""
+
+
+@pytest.mark.parametrize(("answer", "said"), [("accept", "thanks"), ("decline", "pity"), ("cancel", "thanks")])
+async def test_it_goes_on_as_it_went_on_after_that_answer(answer, said):
+    script = written(asking("accept", "thanks") + asking("decline", "pity"))
+    async with playing(script) as origin, Caller(origin) as caller:
+        await caller.initialize()
+        waiting = asyncio.create_task(caller.legacy("tools/call", {"name": "ask", "arguments": {}}, id=3))
+        for _ in range(100):
+            reply = await caller.post({"jsonrpc": "2.0", "id": 900, "result": {"action": answer}})
+            if reply.status_code == 202:
+                break
+            await asyncio.sleep(0.02)
+        assert text(events((await waiting).text)[-1]) == said
+
+
 async def test_polls_of_a_task_come_in_recorded_order():
     script = written("""
 modern tools/call {"name": "work", "arguments": {}}

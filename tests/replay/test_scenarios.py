@@ -25,8 +25,12 @@ def no_proxy_of_the_environment(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.mark.parametrize("timing", ["recorded", "fast"])
-@pytest.mark.parametrize("name", HONEST)
+WITH_STREAMS = ("subscriptions-modern-http", "subscriptions-legacy-http", "legacy-sse", "tasks-legacy-http", "dual-era-http")
+
+
+@pytest.mark.parametrize(
+    ("name", "timing"), [*((name, "recorded") for name in HONEST), *((name, "fast") for name in WITH_STREAMS)]
+)
 async def test_the_python_client_cannot_tell_the_difference(name, timing, capsys):
     sse = load(CONFIGS / f"{name}.json").transport.type == "sse"
     script = recorded(name)

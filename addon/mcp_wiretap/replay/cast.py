@@ -222,6 +222,10 @@ class Cast:
             return False
         return self._calls[0].key == asked.key and self._calls[-1] in self._ever
 
+    def like(self, take: Take) -> Sequence[Take]:
+        """The takes that ask the same of the same path."""
+        return self._by_key[take.path, take.modern, take.key]
+
     def serves(self, asked: Asked) -> bool:
         """Whether anything was recorded where that request goes."""
         return asked.path in self._by_path or asked.target in self.posting

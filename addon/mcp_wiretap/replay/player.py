@@ -263,7 +263,7 @@ class Player:
                 await emit(block)
             if question is not None and live is not None and beat.reply is not None:
                 answer = await self._answered(live, jsonrpc.id_key(question.id))
-                reply, todo = _course(take, beat, todo, answer)
+                reply, todo = _course(take, beat, todo, answer, self.cast.like(take))
                 clock.restart(reply.seen.at)
 
     async def _answered(self, live: _Live, key: Hashable) -> jsonrpc.Message:
@@ -333,17 +333,18 @@ class _Clock:
         self._now, self._then = asyncio.get_running_loop().time(), then
 
 
-def _course(take: Take, beat: Beat, todo: list[Beat], answer: jsonrpc.Message) -> tuple[Take, list[Beat]]:
+def _course(
+    take: Take, beat: Beat, todo: list[Beat], answer: jsonrpc.Message, others: Sequence[Take]
+) -> tuple[Take, list[Beat]]:
     """How it goes on after an answer: as recorded, or, where the answer is another one, as a take like this one went on after
     that answer."""
     assert beat.reply is not None
-    if take.session is None or _said(beat.reply.first) == _said(answer):
+    if beat not in (take.beats or ()) or _said(beat.reply.first) == _said(answer):
         return beat.reply, todo
-    place = (take.beats or []).index(beat) if beat in (take.beats or ()) else -1
-    others = [other for other in beat.reply.session.takes if other.key == take.key] if beat.reply.session else []
+    place = (take.beats or []).index(beat)
     for other in others:
         beats = other.beats or []
-        if 0 <= place < len(beats) and (reply := beats[place].reply) is not None and _said(reply.first) == _said(answer):
+        if place < len(beats) and (reply := beats[place].reply) is not None and _said(reply.first) == _said(answer):
             return reply, beats[place + 1 :]
     return beat.reply, todo
 
