@@ -72,6 +72,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             from mcp_wiretap.command import export
 
             return export.run(arguments)
+        case "extract":
+            from mcp_wiretap.command import extract
+
+            return extract.run(arguments)
         case "addon-path":
             from mcp_wiretap.command import tools
 
@@ -111,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     _diff(commands)
     _serve(commands)
     _export(commands)
+    _extract(commands)
     _replay(commands)
     commands.add_parser(
         "addon-path",
@@ -220,7 +225,8 @@ def _export(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "export",
         help="a recording for others, without its secrets",
         description="Writes a recording in the format that others read. Tokens, cookies, session ids, states, codes and "
-        "passwords are replaced by placeholders of the same form wherever they stand; equal ones stay equal. What an audit finds stays.",
+        "passwords are replaced by placeholders of the same form wherever they stand, equal ones by equal ones. What an audit "
+        "finds stays.",
     )
     export.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
     export.add_argument(
@@ -232,8 +238,28 @@ def _export(commands: "argparse._SubParsersAction[_Parser]") -> None:
     export.add_argument("--endpoint", metavar="URL", help="with otlp: the collector to send to (http://host:4318/v1/traces)")
     export.add_argument("--conversation", metavar="ID", help="only this one: its id, or that of one of its flows")
     _redacting(export)
-    export.add_argument("--no-redact", action="store_true", help="leave the secrets in")
     _judging(export)
+
+
+def _extract(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    extract = commands.add_parser(
+        "extract",
+        help="a test case made of a recording",
+        description="Writes the smallest part of a recording that still shows what was found in a conversation (with the "
+        "tools/list and the initialize that it needs), without secrets, and a pytest file that audits it and expects the same.",
+    )
+    extract.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
+    extract.add_argument("--conversation", required=True, metavar="ID", help="its id, or that of a flow")
+    extract.add_argument("--output", required=True, metavar="DIR", help="the directory for the recording and the test")
+    extract.add_argument("--name", type=_identifier, metavar="NAME", help="of the test case (default: from what was found)")
+    _redacting(extract)
+    _judging(extract)
+
+
+def _identifier(text: str) -> str:
+    if not text.isidentifier() or not text.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be part of the name of a test: letters, digits and _ only")
+    return text
 
 
 def _redacting(parser: argparse.ArgumentParser) -> None:
@@ -242,6 +268,7 @@ def _redacting(parser: argparse.ArgumentParser) -> None:
         help="replace this, too: the name of a member, header or parameter, a JSONPath ($.params.arguments.email) or a regular "
         "expression; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--no-redact", action="store_true", help="leave the secrets in")
 
 
 def _timing(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,10 @@ from typing import Any, BinaryIO
 from mitmproxy.flow import Flow
 
 from mcp_wiretap.proxy.rewriting import flows_of, writer
+from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.share.redact import Redactor
+from mcp_wiretap.trace.events import Event
+from mcp_wiretap.trace.limits import Limits
 
 
 def copy(source: Path, target: BinaryIO, redactor: Redactor | None, wanted: Callable[[str], bool] | None = None) -> str | None:
@@ -31,6 +34,13 @@ def states(path: Path) -> Iterator[dict[str, Any] | str]:
     """The states of the flows; a text comes last where the file is damaged."""
     for flow in flows_of(path):
         yield flow if isinstance(flow, str) else dict(flow.get_state())
+
+
+def events(path: Path) -> Iterator[tuple[str, list[Event]]]:
+    """The events of each HTTP flow by its id."""
+    for state in states(path):
+        if isinstance(state, dict) and state["type"] == "http":
+            yield state["id"], events_of(state, Limits().stream)
 
 
 def _redacted(flow: Flow, redactor: Redactor) -> Flow:

@@ -1,0 +1,140 @@
+"""No secret leaves the house, in whatever encoding; and nothing else changes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from mitmproxy.http import HTTPFlow
+
+from mcp_wiretap.cli import main
+from mcp_wiretap.command.tracing import Settings, follow
+from mcp_wiretap.proxy.recording import Recording
+from mcp_wiretap.proxy.rewriting import flows_of
+from mcp_wiretap.proxy.sharing import copy
+from mcp_wiretap.share.places import Named
+from mcp_wiretap.share.redact import Redactor
+from tests.share import planting
+
+RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.flow"))
+NAMES = ("password", "state", "token", "session", "cookie", "key", "code")
+
+_TOKEN = st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/", min_size=12, max_size=60)
+_ANY = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=9, max_size=40).map(str.strip)
+
+
+@st.composite
+def _secrets(draw: st.DrawFn) -> dict[str, str]:
+    made = {name: draw(_ANY if name in ("password", "state") else _TOKEN) for name in NAMES}
+    # A word of ordinary traffic, or one secret inside another, would be found where none was planted.
+    return {name: f"{secret}{index}q7Zx" for index, (name, secret) in enumerate(made.items())}
+
+
+def _exported(source: Path, form: str, *more: str) -> bytes:
+    target = source.with_suffix(f".{form}")
+    assert main(["export", str(source), "--format", form, "--output", str(target), *more]) == 0
+    return target.read_bytes()
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(secrets=_secrets(), seed=st.integers(0, 1 << 30))
+@example(
+    secrets={
+        name: f'q"u\\o/t <{name}> & ü 漢{name}' if name in ("password", "state") else f"{name}-abcDEF0123" for name in NAMES
+    },
+    seed=1,
+)
+def test_no_planted_secret_is_left_in_any_export_in_any_encoding(tmp_path: Path, secrets: dict[str, str], seed: int) -> None:
+    source = tmp_path / "planted.flow"
+    planting.record(source, secrets, seed)
+    first = next(flow.id for flow in flows_of(source) if isinstance(flow, HTTPFlow))
+    assert main(["export", str(source), "--format", "flow", "--output", str(tmp_path / "clean.flow")]) == 0
+    assert planting.left((tmp_path / "clean.flow").read_bytes(), secrets) == []
+    for flow in flows_of(tmp_path / "clean.flow"):
+        assert isinstance(flow, HTTPFlow)
+        for body in planting.bodies(flow):
+            assert planting.left(body, secrets) == [], body
+    for form, more in (("har", ()), ("jsonl", ()), ("otlp", ()), ("md", ("--conversation", first))):
+        data = _exported(source, form, *more)
+        assert planting.left(data, secrets) == [], form
+        if form != "md":
+            read = [json.loads(line) for line in ([data] if form == "har" else data.splitlines())]
+            texts = "\n".join(planting.strings(read))
+            assert planting.left(texts.encode("utf-8", "surrogatepass"), secrets) == [], form
+
+
+def _findings(path: Path) -> Counter[tuple[str, str, str | None, str | None]]:
+    found: Counter[tuple[str, str, str | None, str | None]] = Counter()
+    follow([Recording(path)], Settings(), lambda e: found.update((e.flow, f.rule, f.severity, f.party) for f in e.findings))
+    return found
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_a_redacted_recording_audits_the_same(path: Path, tmp_path: Path) -> None:
+    clean = tmp_path / "clean.flow"
+    with clean.open("wb") as file:
+        assert copy(path, file, Redactor()) is None
+    assert _findings(clean) == _findings(path)
+
+
+def _redacted(path: Path, tmp_path: Path, *named: str) -> list[HTTPFlow]:
+    clean = tmp_path / "clean.flow"
+    with clean.open("wb") as file:
+        copy(path, file, Redactor(Named.of(named)))
+    return [flow for flow in flows_of(clean) if isinstance(flow, HTTPFlow)]
+
+
+def _planted(tmp_path: Path) -> Path:
+    source = tmp_path / "planted.flow"
+    planting.record(source, {name: f"{name}-abcDEF0123456" for name in NAMES}, 1)
+    return source
+
+
+def test_equal_secrets_stay_equal_and_lengths_right(tmp_path: Path) -> None:
+    flows = _redacted(_planted(tmp_path), tmp_path)
+    token = flows[0].request.headers["authorization"].removeprefix("Bearer ")
+    answer = flows[3].response
+    assert answer is not None and json.loads(answer.get_content() or b"")["access_token"] == token
+    for flow in flows:
+        assert flow.request.headers["content-length"] == str(len(flow.request.raw_content or b""))
+        assert flow.response is not None
+        assert flow.response.headers["content-length"] == str(len(flow.response.raw_content or b""))
+
+
+def test_what_is_no_secret_is_left_to_the_byte(tmp_path: Path) -> None:
+    flows = _redacted(_planted(tmp_path), tmp_path)
+    before = [flow for flow in flows_of(_planted(tmp_path)) if isinstance(flow, HTTPFlow)]
+    assert flows[0].response is not None and before[0].response is not None
+    assert flows[0].response.raw_content == before[0].response.raw_content  # gzip as the server wrote it
+    assert flows[0].request.headers["cookie"].startswith("theme=")
+    assert b'"city": "Rome"' in (flows[0].request.content or b"")
+
+
+def test_two_exports_have_different_placeholders(tmp_path: Path) -> None:
+    source = _planted(tmp_path)
+    one, other = (_redacted(source, tmp_path)[0].request.headers["mcp-session-id"] for _ in range(2))
+    assert one != other
+
+
+@pytest.mark.parametrize("what", ["city", "$.params.arguments.city", "$..city", "Ro[m]e"])
+def test_the_user_names_more_by_key_path_or_expression(what: str, tmp_path: Path) -> None:
+    flows = _redacted(_planted(tmp_path), tmp_path, what)
+    city = json.loads(flows[0].request.content or b"")["params"]["arguments"]["city"]
+    assert city != "Rome" and len(city) == 4
+
+
+def test_very_short_secrets_are_replaced_in_their_own_place_only(tmp_path: Path) -> None:
+    source = tmp_path / "planted.flow"
+    planting.record(source, {name: f"{name}-abcDEF0123456" for name in NAMES} | {"password": "text"}, 1)
+    flows = _redacted(source, tmp_path)
+    assert json.loads(flows[0].request.content or b"")["params"]["arguments"]["password"] != "text"
+    assert flows[1].response is not None
+    assert b'"type": "text"' in (flows[1].response.get_content() or b"")
+
+
+@pytest.mark.parametrize("value", ["$.a..", "(", "x*"])
+def test_what_cannot_be_redacted_by_is_refused(value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(_planted(tmp_path)), "--format", "har", "--redact", value]) == 2
+    assert value in capsys.readouterr().err
