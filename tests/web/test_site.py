@@ -160,6 +160,18 @@ async def test_a_silence_takes_findings_back_and_is_counted():
     assert sum(script.exchanges[0].silenced.values()) == 1
 
 
+async def test_a_silence_holds_for_files_that_are_loaded_later():
+    wrong = 'modern tools/call {"name": "echo", "arguments": {}}\n  header Mcp-Name: other\n  -> error -32020\n'
+    script, later = Script(wrong), Script(wrong)
+    site = script.site()
+    await site.silence(Silence("HDR006", "*", "known"))
+    script.inspectors = lambda: [script.inspector, later.inspector]
+    live = Live(site)
+    await live.turn()
+    await live.turn()
+    assert site.traces.severity_counts()["error"] == 0
+
+
 # What is told to an open page
 
 

@@ -32,7 +32,8 @@ class Pages:
 
     def silence(self, silence: Silence) -> None:
         for watch in self._watches():
-            watch.book.silences.append(silence)
+            if silence not in watch.book.silences:
+                watch.book.silences.append(silence)
 
     def redraw(self, exchanges: list[Exchange]) -> None:
         wanted = {exchange.flow for exchange in exchanges}

@@ -75,6 +75,8 @@ class Live:
     async def turn(self) -> None:
         """Take over what has happened and tell the pages."""
         renewed, changed = self.site.tick()
+        if renewed:
+            await self.site.silence_again()
         if changed or renewed:
             for subscription in self.subscriptions:
                 subscription.pending.update(changed)

@@ -356,6 +356,15 @@ class Site:
         """Report no such finding any more, and take back those that were; how many that were."""
         self.source.silence(silence)
         self.silences.append(silence)
+        return await self._take_back(silence)
+
+    async def silence_again(self) -> None:
+        """A file was loaded, or the rules were chosen anew: what was silenced stays silenced."""
+        for silence in self.silences:
+            self.source.silence(silence)
+            await self._take_back(silence)
+
+    async def _take_back(self, silence: Silence) -> int:
         breath, count = Breath(), 0
         for ledger in self.traces.ledgers:
             changed: list[Exchange] = []
