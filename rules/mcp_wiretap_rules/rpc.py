@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.requests import CancelTarget, Reuse
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key
+from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_integer
 
 INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
-STREAMABLE = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 # The request was refused before its body was read: nobody knew its id.
 REFUSED_UNREAD = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
 KNOWN_REQUESTS = frozenset(
@@ -21,12 +21,6 @@ KNOWN_REQUESTS = frozenset(
         "logging/setLevel", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
     }
 )  # fmt: skip
-
-
-def _is_integer(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 @rule(
@@ -134,7 +128,7 @@ def request_id_type(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     value = message.rpc.id
-    if value is None or isinstance(value, str) or _is_integer(value):
+    if value is None or isinstance(value, str) or is_integer(value):
         return
     from decimal import Decimal
 
@@ -290,12 +284,12 @@ def batch_not_allowed(message: Message) -> Iterator[Finding]:
     revision = revision or exchange.request_fields.first("mcp-protocol-version")
     if revision == "2025-03-26":
         return
-    severity = "info" if revision is None else "warning" if revision == "2024-11-05" else None
+    severity: Severity | None = "info" if revision is None else "warning" if revision == "2024-11-05" else None
     why = f"revision {one_line(revision, 40)} has no batches" if revision else "no revision but 2025-03-26 has batches"
     yield Finding(
         f"the JSON-RPC messages are sent as an array: {why}",
         [Evidence(f"{message.where}:", "an array", "one JSON-RPC object")],
-        severity,  # type: ignore[arg-type]
+        severity,
     )
 
 
@@ -350,7 +344,7 @@ def client_posts_response(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{INDEX}#responses",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
 )
 def response_id_mismatch(message: Message) -> Iterator[Finding]:
@@ -382,14 +376,14 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
             yield Finding("the result has no id to tell its request by", [evidence(message.place("id"), None, expected)])
         return
     status = message.exchange.status or 0
-    severity = None
+    severity: Severity | None = None
     if message.kind == "error" and status >= 400:
         severity = "warning" if message.exchange.endpoint.modern else "info"
     sent, got = one_line(dumps(request.rpc.id), 40), one_line(dumps(message.rpc.id), 40)
     yield Finding(
         f"the answer has id {got}, the request has {sent}",
         [evidence(message.place("id"), message.rpc.id, dumps(request.rpc.id))],
-        severity,  # type: ignore[arg-type]
+        severity,
     )
 
 
@@ -466,7 +460,7 @@ def error_id_null(message: Message) -> Iterator[Finding]:
     if message.party != "server" or rpc.kind != "error" or not rpc.has_id or rpc.id is not None:
         return
     request = exchange.request
-    readable = request is not None and (isinstance(request.rpc.id, str) or _is_integer(request.rpc.id))
+    readable = request is not None and (isinstance(request.rpc.id, str) or is_integer(request.rpc.id))
     if not readable or exchange.status in REFUSED_UNREAD:
         yield Finding("the error has id null; the MCP schema leaves the member out", [evidence(message.place("id"), "null")])
 
@@ -504,7 +498,7 @@ def error_code_not_integer(message: Message) -> Iterator[Finding]:
     if message.rpc.kind != "error" or not isinstance(error, dict):
         return
     code = error.get("code")
-    if not _is_integer(code):
+    if not is_integer(code):
         yield Finding(
             f"error.code is {'absent' if 'code' not in error else one_line(dumps(code), 40)}, not an integer",
             [evidence(message.place("error", "code"), code, "an integer")],
@@ -709,9 +703,9 @@ def retired_url_elicitation_code(message: Message) -> Iterator[Finding]:
         return
     exchange, where = message.exchange, message.place("error", "code")
     if exchange.claim.modern:
-        severity = None if exchange.endpoint.modern else "info"
+        severity: Severity | None = None if exchange.endpoint.modern else "info"
         text = "error code -32042 was retired; a modern server answers input_required"
-        yield Finding(text, [evidence(where, "-32042", 'resultType "input_required"')], severity)  # type: ignore[arg-type]
+        yield Finding(text, [evidence(where, "-32042", 'resultType "input_required"')], severity)
         return
     if exchange.revision != "2025-11-25":
         yield Finding("error code -32042 is not defined in this revision", [evidence(where, "-32042")], "info")
@@ -823,7 +817,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{HTTP}#sending-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
 )
 def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
@@ -863,7 +857,7 @@ def _expects_no_answer(exchange: Exchange) -> bool:
     era="both",
     severity="warning",
     spec=f"{HTTP}#sending-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
 )
 def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
@@ -924,11 +918,20 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     reading = exchange.reading
     if exchange.kind != "mcp" or exchange.http_method != "POST" or reading is None:
         return
-    if reading.kind not in ("not-json", "empty", "not-rpc") and not (reading.kind == "batch" and not reading.messages):
+    nameless = next(
+        (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
+    )
+    empty = reading.kind == "batch" and not reading.messages
+    if reading.kind not in ("not-json", "empty", "not-rpc") and not empty and nameless is None:
         return
     content_type = (exchange.request_fields.first("content-type") or "").lower()
     if "x-www-form-urlencoded" in content_type:
         return  # authorization endpoints live on the same host
+    if nameless is not None:
+        steps: tuple[str | int, ...] = ("method",) if nameless.index is None else (nameless.index, "method")
+        where = f"request.body:{pointer(*steps)}"
+        yield Finding("the body is not JSON-RPC (method is not a string)", [evidence(where, nameless.body["method"], "a string")])
+        return
     probe = reading.kind == "empty" and not exchange.auth and not exchange.request_fields.has("mcp-method")
     yield Finding(
         f"the body is {'empty' if reading.kind == 'empty' else 'not JSON-RPC'}"
@@ -1209,7 +1212,7 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
 )
 def multiple_final_responses(message: Message) -> Iterator[Finding]:

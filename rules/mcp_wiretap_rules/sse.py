@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.progress import Progress
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_number
 
 HTTP = "2026-07-28 basic/transports/streamable-http"
 PROGRESS = "2026-07-28 basic/patterns/progress"
-STREAMABLE = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 # What belongs on a listen stream, or nowhere in the modern era; never on the stream of a call.
 NOT_OF_A_REQUEST = frozenset(
     {
@@ -148,7 +149,7 @@ def _index(message: Message) -> int:
     era="both",
     severity="error",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
 )
 def message_after_response(message: Message) -> Iterator[Finding]:
@@ -183,7 +184,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
         return
     request = exchange.request
     params = request.params if request is not None else {}
-    severity = "warning"
+    severity: Severity = "warning"
     if message.method == "notifications/progress":
         if isinstance(params.get("task"), dict):
             return  # the token of a legacy task lives until the task ends
@@ -191,7 +192,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     yield Finding(
         f"{one_line(message.method or 'a message', 60)} came after the response",
         [evidence(message.place(), message.method, "nothing after the response")],
-        severity,  # type: ignore[arg-type]
+        severity,
     )
 
 
@@ -205,7 +206,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     streamable=True,
     sorts=("stream",),
 )
@@ -291,7 +292,7 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     sorts=("stream",),
 )
 def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
@@ -343,7 +344,7 @@ def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
 )
 def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     """JSON-RPC travels in events of the type `message` (or without a type).
@@ -383,7 +384,7 @@ def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
 )
 def event_data_not_jsonrpc(item: StreamItem) -> Iterator[Finding]:
     """The data of a message event is one JSON-RPC message.
@@ -462,7 +463,7 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
         return
     token = one_line(dumps(found.token), 40)
     place = message.place("params", "progressToken")
-    words = {
+    words: dict[str, tuple[str, Severity | None]] = {
         "none-asked": (f"progress for token {token}, but the request asked for none", None),
         "type-change": (f"the token {token} has another JSON type than the one that was given", None),
         "unknown": (f"no request gave the token {token}", None),
@@ -478,7 +479,7 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
     yield Finding(
         text,
         [evidence(place, found.token, found.asked)],
-        severity,  # type: ignore[arg-type]
+        severity,
         related=(found.flow,) if found.flow and found.flow != message.exchange.flow else (),
     )
 
@@ -522,27 +523,23 @@ def progress_not_increasing(message: Message) -> Iterator[Finding]:
     """
     params, found = message.params, message.found
     value, place = params.get("progress"), message.place("params", "progress")
-    if not _number(value):
+    if not is_number(value):
         what = "absent" if "progress" not in params else one_line(dumps(value), 40)
         yield Finding(f"progress is {what}, not a number", [evidence(place, value, "a number")])
         return
-    if isinstance(found, Progress) and _number(found.before) and found.state == "active" and value <= found.before:
+    if isinstance(found, Progress) and is_number(found.before) and found.state == "active" and value <= found.before:
         yield Finding(
             f"progress went from {one_line(dumps(found.before), 40)} to {one_line(dumps(value), 40)}",
             [evidence(place, dumps(value), f"more than {one_line(dumps(found.before), 40)}")],
             None if found.same_stream else "info",
         )
     total = params.get("total")
-    if value is not None and isinstance(total, int | float) and not isinstance(total, bool) and value > total:
+    if value is not None and is_number(total) and value > total:
         yield Finding(
             f"progress {one_line(dumps(value), 40)} is more than the total {one_line(dumps(total), 40)}",
             [evidence(place, dumps(value), f"at most {one_line(dumps(total), 40)}")],
             "warning",
         )
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @rule(
@@ -604,7 +601,7 @@ def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{HTTP}#receiving-messages",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     sorts=("stream",),
 )
 def events_buffered(exchange: Exchange) -> Iterator[Finding]:
@@ -685,6 +682,8 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     request = exchange.request
     if exchange.ended_by != "client" or request is None or request.answer is not None or exchange.stream is None:
         return
+    if exchange.dropped or exchange.stream.decode_problem not in (None, "cut short"):
+        return  # the answer may have been in what was not read
     if request.method != "subscriptions/listen" and exchange.ended is not None:
         after = exchange.ended - exchange.requested
         yield Finding(
@@ -737,5 +736,6 @@ def reissue_reuses_id(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"the request was sent again with the id {one_line(dumps(message.rpc.id), 40)} of the broken one",
             [evidence(message.place("id"), dumps(message.rpc.id), "a new id")],
+            "info" if reissue[2] else None,  # a client that was ended and started anew counts from the same id again
             related=(reissue[0],),
         )

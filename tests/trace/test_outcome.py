@@ -1,10 +1,13 @@
 """One word for what became of an exchange."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_wiretap.example import read_script
 from mcp_wiretap.trace.events import ExchangeEnded, StreamData
 from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.limits import Limits
 from tests.trace.following import INITIALIZED, follow
 
 MODERN = [
@@ -90,4 +93,16 @@ def test_nothing_is_said_of_an_answer_that_was_not_recorded(answer: str) -> None
         if not isinstance(event, StreamData):
             inspector.feed(event)
     [exchange] = inspector.exchanges.values()
+    assert exchange.outcome == "none"
+
+
+@pytest.mark.parametrize("end", ["complete", "client"])
+def test_a_stream_past_the_limit_may_have_held_its_answer(end: str) -> None:
+    inspector = Inspector(limits=Limits(stream=100))
+    for event in read_script("modern tools/list\n  -> sse\n  -> notify notifications/progress {}\n  -> result {}\n"):
+        if isinstance(event, ExchangeEnded):
+            event = replace(event, ended_by="client" if end == "client" else "complete")
+        inspector.feed(event)
+    [exchange] = inspector.exchanges.values()
+    assert exchange.dropped
     assert exchange.outcome == "none"

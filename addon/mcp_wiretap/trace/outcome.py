@@ -37,15 +37,15 @@ def _of_mcp(exchange: Exchange) -> Outcome:
         return "none"
     if exchange.request is not None:
         return _of_unanswered(exchange)
-    return "accepted" if exchange.sent else "complete"
+    return "accepted" if any(m.rpc.kind != "invalid" for m in exchange.sent) else "complete"
 
 
 def _of_stream(exchange: Exchange, stream: Stream) -> Outcome:
     """An event stream without the answer that it was to bring."""
     if not exchange.over or exchange.http_method == "GET":
         return "stream"
-    if not stream.recorded:
-        return "none"  # the answer may have been in it
+    if not stream.recorded or exchange.dropped or stream.decode_problem not in (None, "cut short"):
+        return "none"  # the answer may have been in what was not read
     return "cancelled" if exchange.ended_by == "client" else "broken"
 
 
