@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import revision as rev
@@ -13,7 +13,7 @@ from mcp_wiretap.wire.secret import one_line
 
 SPEC = "io.modelcontextprotocol/ui 2026-01-26"
 UI = "io.modelcontextprotocol/ui"
-VERSIONS = ("2025-11-25", "2026-07-28")
+VERSIONS = rev.since("2025-11-25")
 _ORIGIN = re.compile(r"(?:https|wss)://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?/?|'[a-z-]+'|data:|blob:")
 _DOMAINS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
@@ -188,16 +188,16 @@ def ui_mime_type(message: Message) -> Iterator[Finding]:
     exchange = message.exchange
     meant = _declares_ui(exchange.capabilities) or _declares_ui(exchange.endpoint.capabilities) or _linked(message, uri)
     item = next((c for c in contents if isinstance(c, dict) and c.get("uri") == uri), None)
-    severity = None if meant else "info"
+    severity: Severity | None = None if meant else "info"
     if item is None:
         place = message.place("result", "contents")
-        yield Finding(f"no item has the uri {one_line(uri, 60)}", [evidence(place, "other uris", uri)], severity)  # type: ignore[arg-type]
+        yield Finding(f"no item has the uri {one_line(uri, 60)}", [evidence(place, "other uris", uri)], severity)
     elif not _is_app_type(item.get("mimeType")):
         index = contents.index(item)
         yield Finding(
             f"the user interface {one_line(uri, 60)} has the type {one_line(dumps(item.get('mimeType')), 60)}",
             [evidence(message.place("result", "contents", index, "mimeType"), item.get("mimeType"), "text/html;profile=mcp-app")],
-            severity,  # type: ignore[arg-type]
+            severity,
         )
 
 

@@ -13,14 +13,16 @@ from urllib.parse import parse_qsl, urlsplit
 from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.schema import check, kind_of
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap.wire.values import is_integer
 from mcp_wiretap_rules import blocks, forms
 from mcp_wiretap_rules.inputs import ELICIT, ROOTS, SAMPLE, Ask, Reply, asks, mode, replies, supports
 
 ELICITATION = "2026-07-28 client/elicitation"
-WITH_ELICITATION = ("2025-06-18", "2025-11-25", "2026-07-28")
-WITH_URL = ("2025-11-25", "2026-07-28")
+WITH_ELICITATION = rev.since("2025-06-18")
+WITH_URL = rev.since("2025-11-25")
 TOOLS_SINCE = "2025-11-25"  # sampling with tools, and with lists of content blocks
 MOST = 100
 
@@ -605,7 +607,7 @@ def sampling_request_valid(message: Message) -> Iterator[Finding]:
 def _malformed(ask: Ask, revision: str | None) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
     params = ask.params
     tokens = params.get("maxTokens")
-    if not _is_whole(tokens):
+    if not is_integer(tokens):
         yield ("maxTokens",), "has no maxTokens" if tokens is None else "has a maxTokens that is no integer", tokens
     capabilities = ask.capabilities if ask.origin == "request" and (revision or "") >= TOOLS_SINCE else None  # modern: MRT016
     if capabilities is not None and supports(capabilities, SAMPLE, params) == "sampling.tools":
@@ -624,13 +626,6 @@ def _malformed(ask: Ask, revision: str | None) -> Iterator[tuple[tuple[str | int
             )
     if revision is None or revision >= TOOLS_SINCE:
         yield from _unbalanced(messages[:MOST])
-
-
-def _is_whole(value: Any) -> bool:
-    """An integer as JSON has it: 100 and 100.0."""
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int | Decimal) or (isinstance(value, float) and value.is_integer())
 
 
 def _parts(message: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -23,14 +23,15 @@ _IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9._-]
 def _extensions(message: Message) -> tuple[tuple[str, ...], Any] | None:
     """Where the message declares extensions, and what: an envelope, initialize, a discover or initialize result."""
     if message.rpc.kind == "request":
-        declared, steps = message.meta.get(rev.CLIENT_CAPABILITIES), ("params", "_meta", rev.CLIENT_CAPABILITIES)
+        steps: tuple[str, ...] = ("params", "_meta", rev.CLIENT_CAPABILITIES)
+        declared = message.meta.get(rev.CLIENT_CAPABILITIES)
         if declared is None and message.method == "initialize":
-            declared, steps = message.params.get("capabilities"), ("params", "capabilities")  # type: ignore[assignment]
+            declared, steps = message.params.get("capabilities"), ("params", "capabilities")
     else:
         request = message.request
         if request is None or request.method not in ("server/discover", "initialize"):
             return None
-        declared, steps = message.result.get("capabilities"), ("result", "capabilities")  # type: ignore[assignment]
+        declared, steps = message.result.get("capabilities"), ("result", "capabilities")
     if not isinstance(declared, dict) or "extensions" not in declared:
         return None
     return (*steps, "extensions"), declared["extensions"]
@@ -73,22 +74,22 @@ def extension_key_grammar(message: Message) -> Iterator[Finding]:
     if found is None:
         return
     steps, extensions = found
-    severity = None if message.exchange.claim.modern else "warning"
+    severity: Severity | None = None if message.exchange.claim.modern else "warning"
     if not isinstance(extensions, dict):
         yield Finding(
             f"extensions is {one_line(dumps(extensions), 40)}, not an object",
             [evidence(message.place(*steps), dumps(extensions), "an object")],
-            severity,  # type: ignore[arg-type]
+            severity,
         )
         return
     for key, value in list(extensions.items())[:50]:
         place = message.place(*steps, key)
         if not _IDENTIFIER.fullmatch(key):
             text = f"the extension {one_line(key, 60)!r} is not prefix/name"
-            yield Finding(text, [evidence(place, key, "com.example/name")], severity)  # type: ignore[arg-type]
+            yield Finding(text, [evidence(place, key, "com.example/name")], severity)
         if not isinstance(value, dict):
             text = f"the settings of {one_line(key, 60)} are {one_line(dumps(value), 40)}, not an object"
-            yield Finding(text, [evidence(place, dumps(value), "an object")], severity)  # type: ignore[arg-type]
+            yield Finding(text, [evidence(place, dumps(value), "an object")], severity)
 
 
 @rule(

@@ -81,7 +81,9 @@ def _field(field: Any, revision: str | None) -> Iterator[Flaw]:
 def _string(field: dict[str, Any], revision: str | None) -> Iterator[Flaw]:
     form = field.get("format")
     if form is not None and not (isinstance(form, str) and form in FORMATS):
-        yield Flaw(("format",), f"has the format {one_line(dumps(form, most=60), 40)}, which clients need not know", form, "warning")
+        yield Flaw(
+            ("format",), f"has the format {one_line(dumps(form, most=60), 40)}, which clients need not know", form, "warning"
+        )
     options = field.get("enum")
     if options is not None and not _are_strings(options):
         yield Flaw(("enum",), "has an enum that is not a list of strings", options)

@@ -14,11 +14,11 @@ from mcp_wiretap.trace.header_check import METHOD, NAME, VERSION
 from mcp_wiretap.trace.mirror import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
 from mcp_wiretap.wire import headers as wire
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import Reading
 from mcp_wiretap.wire.secret import one_line
 
 HTTP = "2026-07-28 basic/transports/streamable-http"
-STREAMABLE = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 MODERN = ("2026-07-28",)
 # Methods of the modern core that name nothing. Those of extensions may have a source of their own: nothing is said of them.
 NAMELESS = frozenset(
@@ -507,7 +507,7 @@ def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
 
 @rule(
     "HDR016", "accept-incomplete", "Accept does not list both media types",
-    on="exchange", level="must", party="client", era="both", severity="error", versions=STREAMABLE, streamable=True,
+    on="exchange", level="must", party="client", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
 )  # fmt: skip
 def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
@@ -614,7 +614,7 @@ def _media_type(exchange_value: str | None) -> str:
 
 @rule(
     "HDR017", "request-content-type", "POST body media type",
-    on="post", level="may-note", party="client", era="both", severity="warning", versions=STREAMABLE, streamable=True,
+    on="post", level="may-note", party="client", era="both", severity="warning", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#standard-request-headers",
 )  # fmt: skip
 def request_content_type(exchange: Exchange) -> Iterator[Finding]:
@@ -646,7 +646,7 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
 
 @rule(
     "HDR018", "response-content-type", "Answer to a request is neither JSON nor SSE",
-    on="exchange", level="must", party="server", era="both", severity="error", versions=STREAMABLE, streamable=True,
+    on="exchange", level="must", party="server", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
 )  # fmt: skip
 def response_content_type(exchange: Exchange) -> Iterator[Finding]:

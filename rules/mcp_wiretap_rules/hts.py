@@ -25,7 +25,6 @@ VALIDATION = f"{HTTP}#server-validation"
 VERSION_HEADER = f"{HTTP}#protocol-version-header"
 SENDING = f"{HTTP}#sending-messages"
 META = "2026-07-28 basic/index#_meta"
-STREAMABLE = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 TYPED = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 # Answers that say nothing about the MCP message: who may call, how, and how often.
 ELSEWHERE = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
@@ -466,7 +465,7 @@ def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=f"{HTTP}#security--endpoint",
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     always=True,
 )
 def origin_not_refused(message: Message) -> Iterator[Finding]:
@@ -1209,7 +1208,7 @@ def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=SENDING,
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     always=True,
 )
 def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
@@ -1251,7 +1250,7 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=SENDING,
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     always=True,
 )
 def rate_limit(exchange: Exchange) -> Iterator[Finding]:
@@ -1296,7 +1295,7 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=SENDING,
-    versions=STREAMABLE,
+    versions=rev.STREAMABLE,
     always=True,
     sorts=("result",),
 )

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
 
 LOGGING = "2026-07-28 server/utilities/logging"
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-RANK = {level: rank for rank, level in enumerate(LEVELS)}
+RANK = {level: rank for rank, level in enumerate(rev.LOG_LEVELS)}
 SETTLED_S = 1.0  # messages queued before setLevel was answered may still come
 
 
@@ -101,7 +100,7 @@ def log_below_level(message: Message) -> Iterator[Finding]:
     rank = RANK.get(level) if isinstance(level, str) else None
     if rank is None:
         return
-    severity = None
+    severity: Severity | None = None
     if exchange.claim.modern:
         request = exchange.request
         asked = request.meta.get(rev.LOG_LEVEL) if request is not None else None
@@ -115,7 +114,7 @@ def log_below_level(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"a log at level {level}, but {asked} and above was asked for",
             [evidence(message.place("params", "level"), level, f"{asked} or above")],
-            severity,  # type: ignore[arg-type]
+            severity,
         )
 
 
@@ -158,7 +157,7 @@ def log_shape(message: Message) -> Iterator[Finding]:
     level = params.get("level")
     if not isinstance(level, str) or level not in RANK:
         what = "absent" if "level" not in params else one_line(dumps(level), 40)
-        yield Finding(f"the log level is {what}", [evidence(message.place("params", "level"), level, ", ".join(LEVELS))])
+        yield Finding(f"the log level is {what}", [evidence(message.place("params", "level"), level, ", ".join(rev.LOG_LEVELS))])
     if "data" not in params:
         yield Finding("the log message has no data", [evidence(message.place("params", "data"), None, "any JSON value")])
     if "logger" in params and not isinstance(params["logger"], str):

@@ -12,8 +12,7 @@ from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 
 META = "2026-07-28 basic/index#_meta"
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-WITH_GRAMMAR = ("2025-06-18", "2025-11-25", "2026-07-28")
+WITH_GRAMMAR = rev.since("2025-06-18")
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _PREFIX = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
@@ -603,10 +602,10 @@ def log_level_value(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     level = message.meta.get(rev.LOG_LEVEL)
-    if isinstance(level, str) and level not in LEVELS:
+    if isinstance(level, str) and level not in rev.LOG_LEVELS:
         yield Finding(
             f"logLevel {one_line(level, 40)!r} is not a level",
-            [evidence(message.place("params", "_meta", rev.LOG_LEVEL), level, ", ".join(LEVELS))],
+            [evidence(message.place("params", "_meta", rev.LOG_LEVEL), level, ", ".join(rev.LOG_LEVELS))],
         )
 
 

@@ -1,6 +1,5 @@
 """RES: results (2026-07-28 basic/index#result-responses and the schema of each method)."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from mcp_wiretap.trace.schema import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_date_or_time, is_number
 from mcp_wiretap_rules import blocks, shapes
 from mcp_wiretap_rules.inputs import MRTR, declared
 
@@ -742,9 +742,6 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
                 )
 
 
-_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
-
-
 @rule(
     "RES014",
     "annotations-range",
@@ -813,12 +810,10 @@ def _out_of_range(annotations: dict[str, Any]) -> Iterator[tuple[str, str, str]]
     if audience is not None and (not isinstance(audience, list) or not all(a in ("user", "assistant") for a in audience)):
         yield "audience", f"is {_shown(audience)}", "a list of user and assistant"
     priority = annotations.get("priority")
-    if priority is not None:
-        number = isinstance(priority, int | float) and not isinstance(priority, bool)
-        if not number or not 0 <= priority <= 1:
-            yield "priority", f"is {_shown(priority)}", "a number from 0 to 1"
+    if priority is not None and (not is_number(priority) or not 0 <= priority <= 1):
+        yield "priority", f"is {_shown(priority)}", "a number from 0 to 1"
     modified = annotations.get("lastModified")
-    if modified is not None and (not isinstance(modified, str) or not _ISO_8601.fullmatch(modified)):
+    if modified is not None and not is_date_or_time(modified):
         yield "lastModified", f"is {_shown(modified)}, no time of ISO 8601", "2026-08-01T10:00:00Z"
 
 

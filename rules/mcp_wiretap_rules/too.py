@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Evidence, Finding, Unchecked, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace import schema
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.tools import ToolDefinition
@@ -16,8 +16,8 @@ from mcp_wiretap.wire.secret import one_line
 TOOLS = "2026-07-28 server/tools"
 SCHEMAS = "2026-07-28 basic/index"
 CALL = ("tools/call",)
-RECENT = ("2025-11-25", "2026-07-28")
-STRUCTURED = ("2025-06-18", "2025-11-25", "2026-07-28")
+WITH_NAMES = rev.since("2025-11-25")  # that say what a tool name looks like
+STRUCTURED = rev.since("2025-06-18")
 DEEP, MANY = schema.MOST_DEPTH, schema.MOST_NODES  # past these a schema is called extreme
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _UNKNOWN_TOOL = re.compile(r"unknown tool|no such tool|\btool\b.{0,200}\bnot found", re.I | re.S)
@@ -39,7 +39,7 @@ def _named(definition: ToolDefinition) -> str:
     severity="warning",
     spec=f"{TOOLS}#tool-names",
     sep="986",
-    versions=RECENT,
+    versions=WITH_NAMES,
 )
 def tool_name_charset(definition: ToolDefinition) -> Iterator[Finding]:
     """A tool name has 1 to 128 characters out of letters, digits, `_`, `-` and `.`.
@@ -77,7 +77,7 @@ def tool_name_charset(definition: ToolDefinition) -> Iterator[Finding]:
     severity="warning",
     spec=f"{TOOLS}#tool-names",
     sep="986",
-    versions=RECENT,
+    versions=WITH_NAMES,
     methods=("tools/list",),
 )
 def tool_name_duplicate(message: Message) -> Iterator[Finding]:
@@ -170,7 +170,7 @@ def _schemas(definition: ToolDefinition) -> Iterator[tuple[str, Any]]:
     severity="error",
     spec=f"{SCHEMAS}#json-schema-usage",
     sep="2106",
-    versions=RECENT,
+    versions=WITH_NAMES,
 )
 def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
     """A tool's schemas are valid in the dialect that `$schema` names, 2020-12 without it.
@@ -211,7 +211,7 @@ def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
     severity="warning",
     spec=f"{SCHEMAS}#ref-resolution",
     sep="2106",
-    versions=RECENT,
+    versions=WITH_NAMES,
 )
 def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
     """A `$ref` that leads out of the schema's own document is not fetched by clients.
@@ -435,12 +435,12 @@ def structured_content_vs_output(message: Message) -> Iterator[Finding | Uncheck
         return
     view = message.exchange.tool
     stale = view is not None and bool(view.delisted)
-    severity = "warning" if stale else None
+    severity: Severity | None = "warning" if stale else None
     if "structuredContent" not in result:
         yield Finding(
             f"{_named(definition)} has an outputSchema, and the result has no structuredContent",
             [evidence(message.place("result", "structuredContent"), None, "a value that fits outputSchema")],
-            severity,  # type: ignore[arg-type]
+            severity,
             related=(definition.flow,),
         )
         return
@@ -449,7 +449,7 @@ def structured_content_vs_output(message: Message) -> Iterator[Finding | Uncheck
         yield Finding(
             f"structuredContent does not fit outputSchema: {one_line(schema.words_of(problem), 120)}",
             [Evidence(message.place("result", "structuredContent", *problem.path), one_line(problem.words, 120), "outputSchema")],
-            severity,  # type: ignore[arg-type]
+            severity,
             related=(definition.flow,),
         )
     if verdict.unchecked and not verdict.problems:
@@ -602,10 +602,10 @@ def unknown_tool_as_iserror(message: Message) -> Iterator[Finding]:
         text = block.get("text") if isinstance(block, dict) else None
         if isinstance(text, str) and name in text and _UNKNOWN_TOOL.search(text[:1_000]):
             listed = view is not None and view.unlisted
-            severity = None if listed and message.exchange.claim.modern else "info"
+            severity: Severity | None = None if listed and message.exchange.claim.modern else "info"
             words = f"the unknown tool {one_line(name, 60)} was answered by a result with isError"
             place = message.place("result", "content", index, "text")
-            yield Finding(words, [evidence(place, text, "error -32602")], severity)  # type: ignore[arg-type]
+            yield Finding(words, [evidence(place, text, "error -32602")], severity)
             return
 
 
@@ -620,7 +620,7 @@ def unknown_tool_as_iserror(message: Message) -> Iterator[Finding]:
     severity="info",
     spec=f"{TOOLS}#error-handling",
     sep="1303",
-    versions=RECENT,
+    versions=WITH_NAMES,
     methods=CALL,
     sorts=("error",),
 )

@@ -6,16 +6,15 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.tasks import TaskView
+from mcp_wiretap.trace.tasks import STATUSES, TaskView
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_integer, is_time
 
 SPEC = "io.modelcontextprotocol/tasks (ext-tasks draft)"
 EXTENSION = "io.modelcontextprotocol/tasks"
-STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
 POLLED = ("tasks/get", "tasks/update", "tasks/cancel")
-_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _UNKNOWN = re.compile(r"task\b.{0,120}\b(?:not found|unknown|expired|does not exist)|unknown task|no such task", re.I | re.S)
 SHORTEST_ID = 16  # characters; fewer can be guessed
 
@@ -185,21 +184,13 @@ def task_shape(message: Message) -> Iterator[Finding]:
 _ABSENT = object()
 
 
-def _is_int(value: Any) -> bool:
-    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _ISO.fullmatch(value) is not None
-
-
 _SHAPE: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("taskId", lambda v: isinstance(v, str), "a string"),
     ("status", lambda v: v in STATUSES if isinstance(v, str) else False, ", ".join(STATUSES)),
-    ("createdAt", _is_time, "an ISO 8601 time"),
-    ("lastUpdatedAt", _is_time, "an ISO 8601 time"),
-    ("ttlMs", lambda v: v is None or _is_int(v), "an integer or null"),
-    ("pollIntervalMs", lambda v: v is _ABSENT or (_is_int(v) and v >= 0), "an integer >= 0"),
+    ("createdAt", is_time, "an ISO 8601 time"),
+    ("lastUpdatedAt", is_time, "an ISO 8601 time"),
+    ("ttlMs", lambda v: v is None or is_integer(v), "an integer or null"),
+    ("pollIntervalMs", lambda v: v is _ABSENT or (is_integer(v) and v >= 0), "an integer >= 0"),
 )
 
 
@@ -414,7 +405,7 @@ def task_failed_misuse(message: Message) -> Iterator[Finding]:
                 "the error of the failed task is a tool result",
                 [evidence(message.place(*steps, "error"), error, "code and message")],
             )
-        elif not _is_int(error.get("code")) or not isinstance(error.get("message"), str):
+        elif not is_integer(error.get("code")) or not isinstance(error.get("message"), str):
             yield Finding(
                 "the error of the failed task lacks code or message",
                 [evidence(message.place(*steps, "error"), error, "an integer code and a string message")],

@@ -1,20 +1,18 @@
 """TSL: the core tasks of 2025-11-25 (basic/utilities/tasks, SEP-1686)."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.tasks import TERMINAL, TaskView
+from mcp_wiretap.trace.tasks import STATUSES, TERMINAL, TaskView
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_number, is_time
 
 SPEC = "2025-11-25 basic/utilities/tasks"
 VERSIONS = ("2025-11-25",)
 RELATED = "io.modelcontextprotocol/related-task"
-STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
-_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 def _declared(capabilities: Any, *path: str) -> bool:
@@ -186,23 +184,15 @@ def legacy_create_shape(message: Message) -> Iterator[Finding]:
     for name, fits, words in (
         ("taskId", isinstance(task.get("taskId"), str), "a string"),
         ("status", task.get("status") == "working", "working"),
-        ("createdAt", _is_time(task.get("createdAt")), "an ISO 8601 time"),
-        ("lastUpdatedAt", _is_time(task.get("lastUpdatedAt")), "an ISO 8601 time"),
-        ("ttl", "ttl" in task and (task["ttl"] is None or _is_number(task["ttl"])), "a number or null"),
+        ("createdAt", is_time(task.get("createdAt")), "an ISO 8601 time"),
+        ("lastUpdatedAt", is_time(task.get("lastUpdatedAt")), "an ISO 8601 time"),
+        ("ttl", "ttl" in task and (task["ttl"] is None or is_number(task["ttl"])), "a number or null"),
     ):
         if not fits:
             what = "absent" if name not in task else one_line(dumps(task[name]), 40)
             yield Finding(
                 f"{name} of the task is {what}", [evidence(message.place("result", "task", name), task.get(name), words)]
             )
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _ISO.fullmatch(value) is not None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @rule(

@@ -99,7 +99,7 @@ class Crossing:
 
 def pair(outer: Hops, inner: Hops) -> Crossing:
     """Pair the operations of the client's side (outer) with those of the server's side (inner)."""
-    waiting: dict[tuple[str, str, str], deque[Side]] = defaultdict(deque)
+    waiting: dict[tuple[str, str, bytes], deque[Side]] = defaultdict(deque)
     by_trace: dict[str, deque[Side]] = defaultdict(deque)
     for side in sorted(inner.sides.values(), key=lambda s: s.started):
         waiting[_call(side)].append(side)
@@ -118,12 +118,12 @@ def pair(outer: Hops, inner: Hops) -> Crossing:
     return Crossing(pairs, alone, sorted(rest, key=lambda s: s.started))
 
 
-def _call(side: Side) -> tuple[str, str, str]:
+def _call(side: Side) -> tuple[str, str, bytes]:
     return side.key.method, side.key.name, side.key.digest
 
 
 def _partner(
-    side: Side, by_trace: dict[str, deque[Side]], waiting: dict[tuple[str, str, str], deque[Side]], taken: set[str]
+    side: Side, by_trace: dict[str, deque[Side]], waiting: dict[tuple[str, str, bytes], deque[Side]], taken: set[str]
 ) -> tuple[Side | None, str]:
     for candidate in by_trace.get(side.trace, ()) if side.trace else ():
         if candidate.flow not in taken and candidate.key.method == side.key.method:

@@ -4,7 +4,6 @@ A `Profile` watches the exchanges of an Inspector end (it is a judge that passes
 bodies has to be kept.
 """
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from mcp_wiretap.trace.inspector import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import masked, one_line
+from mcp_wiretap.wire.values import digest
 
 MOST_OPERATIONS = 100_000
 SAMPLES = 2_000
@@ -27,8 +27,8 @@ class OperationKey:
     path: str  # of the endpoint
     method: str
     name: str
-    arguments: str  # canonical JSON, masked and cut for showing
-    digest: str  # of the whole canonical JSON
+    arguments: str  # as JSON, masked and cut for showing
+    digest: bytes  # of all of them
 
     @property
     def title(self) -> str:
@@ -142,21 +142,10 @@ def path_of(exchange: Exchange) -> str:
 
 def key_of(exchange: Exchange, request: Message) -> OperationKey:
     params = {k: v for k, v in request.params.items() if k not in _OWN and k not in ("name", "uri")}
-    whole = canonical(params.get("arguments", {}) if set(params) <= {"arguments"} else params)
-    shown = one_line(dumps(masked(params.get("arguments", {}) if set(params) <= {"arguments"} else params)), 80)
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return OperationKey(path_of(exchange), request.method or "", exchange.name or "", shown, digest)
-
-
-def canonical(value: Any) -> str:
-    """JSON with sorted members: equal values, equal text."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{dumps(k)}:{canonical(v)}" for k, v in sorted(value.items())) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return dumps(value)
+    asked = params.get("arguments", {}) if set(params) <= {"arguments"} else params
+    return OperationKey(
+        path_of(exchange), request.method or "", exchange.name or "", one_line(dumps(masked(asked)), 80), digest(asked)
+    )
 
 
 def _outcome(exchange: Exchange) -> str:

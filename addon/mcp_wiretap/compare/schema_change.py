@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_number
 
 type Weight = Literal["breaking", "compatible", "unclear"]
 type Side = Literal["input", "output"]
@@ -159,15 +160,11 @@ def _enum(before: Any, after: Any, place: tuple[str, ...], side: Side) -> Change
 
 
 def _narrower(keyword: str, before: Any, after: Any) -> bool:
-    if not _number(after):
+    if not is_number(after):
         return False
-    if not _number(before):
+    if not is_number(before):
         return True
     return bool(after > before) if keyword in _NARROWER_UP else bool(after < before)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _was(old: Any, new: Any) -> str:

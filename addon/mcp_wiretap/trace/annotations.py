@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_wiretap.wire.jsonrpc import pointer
+from mcp_wiretap.wire.values import is_number
 
 WORD = "x-mcp-header"
 MOST_POSITIONS = 20_000  # schema positions visited, about 10 ms; real schemas have some dozens
@@ -250,11 +251,6 @@ def _unsafe(node: dict[str, Any]) -> list[tuple[str, str]]:
     if isinstance(values, list) and values and all(map(is_unsafe, values[:1_000])):
         found.append(("enum", "every value allowed"))
     return found
-
-
-def is_number(value: Any) -> bool:
-    """Whether a JSON value is a number (true and false are none)."""
-    return value is not None and not isinstance(value, bool | str | list | dict)
 
 
 def is_unsafe(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.values import is_number
 
 NAME = "discovered"
 MOST = 200  # Authorizations of one endpoint
@@ -66,7 +67,7 @@ class Discoveries(Tracker):
 def ttl_s(result: dict[str, Any]) -> float:
     """How long a result is fresh, in seconds; 0 where it does not say so properly."""
     ttl = result.get("ttlMs")
-    if isinstance(ttl, int | float) and not isinstance(ttl, bool) and 0 < ttl < 1e12:
+    if is_number(ttl) and 0 < ttl < 1e12:
         return float(ttl) / 1000
     return 0.0
 

@@ -4,8 +4,6 @@ A page continues the newest page of the same endpoint, method and Authorization 
 two listings may use the same ones. Spec: 2026-07-28 server/utilities/pagination, server/utilities/caching.
 """
 
-import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from mcp_wiretap.trace.discover import ttl_s
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.recent import Recent
 from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.values import digest
 
 NAME = "list"
 # What each listing lists, and what tells its entries apart.
@@ -277,7 +276,7 @@ class Lists(Tracker):
         """All pages were read: compare with the listing before."""
         names = page.names or ()
         url, who = exchange.endpoint.url, _who(exchange)
-        key = (url, method, exchange.auth, exchange.claim.revision, _digest(exchange.capabilities))
+        key = (url, method, exchange.auth, exchange.claim.revision, digest(exchange.capabilities))
         history = self._listings.get(key) or []
         if history:
             last = history[-1]
@@ -292,9 +291,7 @@ class Lists(Tracker):
         self._tools.put((url, who), frozenset(n for n in names if isinstance(n, str)))
         self._relisted(url, who, frozenset(names), exchange)
 
-    def _vary(
-        self, history: list[Listing], names: tuple[Any, ...], page: Page, exchange: Exchange, method: str
-    ) -> Varies | None:
+    def _vary(self, history: list[Listing], names: tuple[Any, ...], page: Page, exchange: Exchange, method: str) -> Varies | None:
         last = history[-1]
         if last.connection == exchange.connection or page.at >= last.at + last.ttl_s:
             return None
@@ -323,15 +320,15 @@ class Lists(Tracker):
         else:
             content = message.result.get("contents" if method == "resources/read" else "capabilities")
             about = _about(request.params)
-        key = (exchange.endpoint.url, method, about, _digest(exchange.capabilities))
-        digest = _digest(content)
+        key = (exchange.endpoint.url, method, about, digest(exchange.capabilities))
+        told = digest(content)
         before = self._public.get(key)
         if before is not None:
             auth, other, at, flow = before
             quiet = (self._changed.get((exchange.endpoint.url, method)) or 0.0) < at
-            if auth != exchange.auth and other != digest and message.at - at < WINDOW_S and quiet:
+            if auth != exchange.auth and other != told and message.at - at < WINDOW_S and quiet:
                 view.other_auth = flow
-        self._public.put(key, (exchange.auth, digest, message.at, exchange.flow))
+        self._public.put(key, (exchange.auth, told, message.at, exchange.flow))
 
     # A notification
 
@@ -373,7 +370,3 @@ def _about(params: dict[str, Any]) -> str:
         if isinstance(value, str):
             return f"{name} {value[:2_000]}"
     return ""
-
-
-def _digest(value: Any) -> bytes:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).digest()[:12]

@@ -8,9 +8,6 @@ nothing, rounds of many operations interleave, a constant state belongs to nobod
 The facts of a round are `exchange.mrtr`. Spec: 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow.
 """
 
-import hashlib
-import json
-import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
@@ -21,6 +18,7 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.secret import mask
+from mcp_wiretap.wire.values import canonical, digest, digest_of_text
 
 METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
 SHORT = 8  # characters; a shorter state is likely a constant
@@ -170,7 +168,7 @@ class Rounds(Tracker):
                     self._afresh(message, candidates)
         elif carries and isinstance(params.get("requestState"), str) and not method.startswith("tasks/"):
             exchange = message.exchange
-            owners = self._states.get((exchange.endpoint.url, _digest(params["requestState"])), [])
+            owners = self._states.get((exchange.endpoint.url, digest_of_text(params["requestState"])), [])
             if owners:
                 exchange.mrtr = Round(1, state="foreign", given=mask(params["requestState"]))
                 self._own(exchange.mrtr, owners, exchange)
@@ -198,7 +196,7 @@ class Rounds(Tracker):
         item = Item(
             exchange, message.at, exchange.auth, exchange.client_info, request.rpc.method or "", exchange.name,
             core_of(request.params), state[:MOST_STATE] if isinstance(state, str) else None,
-            _digest(state) if isinstance(state, str) else b"", tuple(requests) if isinstance(requests, dict) else (),
+            digest_of_text(state) if isinstance(state, str) else b"", tuple(requests) if isinstance(requests, dict) else (),
             None, b"", 0, round_.number, own_id, own_id, exchange.flow, frozenset(),
         )  # fmt: skip
         if parent is not None:
@@ -206,8 +204,8 @@ class Rounds(Tracker):
             seen = parent.earlier_keys
             item.earlier_keys = seen | set(parent.keys) if len(seen) < 500 else seen
         if isinstance(requests, dict):
-            asked = json.dumps(requests, sort_keys=True, default=str)
-            item.asked = _digest(asked)
+            asked = canonical(requests)
+            item.asked = digest_of_text(asked)
             if len(asked) <= MOST_ASKED:
                 item.requests, item.size = requests, len(asked)
                 self._asked += len(asked)
@@ -281,7 +279,7 @@ class Rounds(Tracker):
         answered = tuple(responses) if isinstance(responses, dict) else ()
         if state is None and not answered:
             return  # inputResponses {} and a null state say nothing
-        state_key = _digest(state) if state is not None else b""
+        state_key = digest_of_text(state) if state is not None else b""
         owners = self._states.get((exchange.endpoint.url, state_key), []) if state_key else []
         found = self._find(exchange, method, core_of(params), state_key, frozenset(answered), owners)
         round_ = exchange.mrtr = Round(1, given=mask(state) if state is not None else None, answered=answered)
@@ -408,17 +406,7 @@ class Rounds(Tracker):
 def core_of(params: dict[str, Any]) -> bytes:
     """A digest under which params meet that are equal as JSON values, leaving out what may differ between rounds."""
     core = {k: v for k, v in params.items() if k not in ("_meta", "inputResponses", "requestState")}
-    text = json.dumps(core, sort_keys=True, default=str)
-    if ".0" in text:
-        text = _WHOLE.sub(r"\1", text)
-    return hashlib.sha256(text.encode()).digest()[:16]
-
-
-_WHOLE = re.compile(r"(?<=[\[ ])(-?[0-9]+)\.0(?=[,\]}])")  # 1.0 is 1
-
-
-def _digest(state: str) -> bytes:
-    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).digest()[:16]
+    return digest(core)
 
 
 def _best(candidates: list[Item], exchange: Exchange) -> tuple[Item, bool, bool] | None:

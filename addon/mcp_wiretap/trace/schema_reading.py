@@ -15,6 +15,7 @@ from urllib.parse import urldefrag, urljoin
 from mcp_wiretap.trace.schema_regex import size, unsupported
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import is_number
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # where a schema names none
 MOST_NODES = 5_000  # values in one schema: reading costs about 2 microseconds each
@@ -117,20 +118,16 @@ def _bool(value: Any) -> str | None:
     return None if isinstance(value, bool) else "is not true or false"
 
 
-def _is_number(value: Any) -> bool:
-    return (isinstance(value, (int, float)) and not isinstance(value, bool)) or type(value).__name__ == "Decimal"
-
-
 def _number(value: Any) -> str | None:
-    return None if _is_number(value) else "is not a number"
+    return None if is_number(value) else "is not a number"
 
 
 def _positive(value: Any) -> str | None:
-    return None if _is_number(value) and value > 0 else "is not a number above 0"
+    return None if is_number(value) and value > 0 else "is not a number above 0"
 
 
 def _count(value: Any) -> str | None:
-    return None if _is_number(value) and 0 <= value < 1e300 and value == int(value) else "is not an integer of 0 or more"
+    return None if is_number(value) and 0 <= value < 1e300 and value == int(value) else "is not an integer of 0 or more"
 
 
 def _array(value: Any) -> str | None:

@@ -5,7 +5,6 @@ The exchanges that name its taskId are one conversation. What rules judge stands
 pages show in `endpoint.facts["tasks"]`. Times compared are of exchanges that do not overlap: concurrent polls prove no order.
 """
 
-import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,20 +12,21 @@ from typing import Any, Literal
 
 from mcp_wiretap.trace.model import Exchange, Message, Status
 from mcp_wiretap.trace.tracker import Tracker
-from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.values import digest, is_number
 
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"})
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_POLLS = 200  # exchanges of one task that are put into its conversation; later ones still move its state
 MOST_STEPS = 200
-_STATUS: dict[str, Status] = {
+_SHOWN_AS: dict[str, Status] = {
     "working": "working",
     "input_required": "awaiting-input",
     "completed": "complete",
     "failed": "error",
     "cancelled": "cancelled",
 }
+STATUSES = tuple(_SHOWN_AS)  # of a task, by the specification
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Seen:
     at: float
     created: Any = None
     updated: Any = None
-    digest: str = ""  # of result or error
+    digest: bytes = b""  # of result or error
     ended: float | None = None  # when the exchange that showed it was over
 
 
@@ -57,7 +57,7 @@ class Task:
     declared: dict[str, Any] = field(default_factory=dict)  # client capabilities of the call that created it
     steps: list[Seen] = field(default_factory=list)
     terminal: Seen | None = None
-    asked: OrderedDict[str, str] = field(default_factory=OrderedDict)  # input request key -> digest of the request
+    asked: OrderedDict[str, bytes] = field(default_factory=OrderedDict)  # input request key -> digest of the request
     requests: dict[str, Any] = field(default_factory=dict)  # the newest inputRequests, to be shown
     answered: dict[str, float] = field(default_factory=dict)  # key -> when its answer was acknowledged
     dropped_after: set[str] = field(default_factory=set)  # answered keys that a later poll no longer listed
@@ -175,7 +175,7 @@ class Tasks(Tracker):
         task.polls += 1
         if task.last_poll is not None:
             view.gap_ms = (exchange.started - task.last_poll) * 1000
-            if _is_number(task.poll_ms) and task.poll_ms > 0 and view.gap_ms < 0.8 * task.poll_ms:
+            if is_number(task.poll_ms) and task.poll_ms > 0 and view.gap_ms < 0.8 * task.poll_ms:
                 view.poll_ms = float(task.poll_ms)
                 task.fast += 1
         task.last_poll = exchange.started
@@ -251,7 +251,7 @@ class Tasks(Tracker):
         seen = Seen(one_line(status, 40), exchange.flow, message.at, body.get("createdAt"), body.get("lastUpdatedAt"))
         payload = body.get("result") if "result" in body else body.get("error")
         if payload is not None:
-            seen.digest = _digest(payload)
+            seen.digest = digest(payload)
         task.ttl_ms = body.get("ttlMs", body.get("ttl", task.ttl_ms))
         task.poll_ms = body.get("pollIntervalMs", body.get("pollInterval", task.poll_ms))
         if view is not None:
@@ -264,7 +264,7 @@ class Tasks(Tracker):
             task.terminal = seen
         conversation = task.origin.conversation
         if conversation is not None and task.terminal in (None, seen):
-            conversation.forced = _STATUS.get(status, "working")
+            conversation.forced = _SHOWN_AS.get(status, "working")
 
     @staticmethod
     def _compare(view: TaskView, task: Task, seen: Seen, exchange: Exchange) -> None:
@@ -286,11 +286,11 @@ class Tasks(Tracker):
         listed = requests if isinstance(requests, dict) else {}
         task.requests = listed
         for key, value in list(listed.items())[:100]:
-            digest = _digest(value)
+            asked = digest(value)
             known = task.asked.get(key)
-            if known is not None and (known != digest or key in task.dropped_after):
+            if known is not None and (known != asked or key in task.dropped_after):
                 view.reused_keys.append(key)
-            task.asked[key] = digest
+            task.asked[key] = asked
         for key, at in task.answered.items():
             if key not in listed and exchange.started >= at:
                 task.dropped_after.add(key)
@@ -316,11 +316,7 @@ def _expired(task: Task, now: float) -> bool:
     """By the time since the handle came: the two clocks may differ."""
     if task.ttl_ms is None:
         return False
-    return _is_number(task.ttl_ms) and now > task.created_at + float(task.ttl_ms) / 1000
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number(task.ttl_ms) and now > task.created_at + float(task.ttl_ms) / 1000
 
 
 def _time(value: Any) -> datetime | None:
@@ -331,18 +327,3 @@ def _time(value: Any) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _canonical(value: Any) -> str:
-    """JSON with sorted members, so that equal values give equal texts."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{dumps(k)}:{_canonical(v)}" for k, v in sorted(value.items())) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_canonical, value)) + "]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return dumps(value)

@@ -13,7 +13,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mcp_wiretap.trace.annotations import Annotations, Flaw, Mirror, is_number, read_tool
+from mcp_wiretap.trace.annotations import Annotations, Flaw, Mirror, read_tool
+from mcp_wiretap.trace.discover import ttl_s
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
@@ -51,7 +52,7 @@ class ToolDefinition:
     listed_at: float
     annotations: Annotations = field(default_factory=Annotations)
     beside: tuple[str, ...] = ()  # tools of the same answer that a client must exclude
-    replaces: "ToolDefinition | None" = None  # another one that this client had called the tool by
+    replaces: ToolDefinition | None = None  # another one that this client had called the tool by
     announced: bool = False  # the server had said meanwhile that its tools changed
 
     @property
@@ -217,7 +218,7 @@ class Tools(Tracker):
         listed = self._set(owner)
         listed.answers += 1
         size = _size(message) // max(len(tools), 1) + OVERHEAD
-        fresh_until = message.at + _seconds(message.result.get("ttlMs"))
+        fresh_until = message.at + ttl_s(message.result)
         definitions: list[ToolDefinition] = []
         here: dict[str, ToolDefinition] = {}
         for index, raw in enumerate(tools):
@@ -427,10 +428,6 @@ def _newest_first_of_anybody(versions: list[_Version], moment: float) -> Iterato
 
 def _client(exchange: Exchange) -> tuple[str, str, Client]:
     return exchange.endpoint.url, exchange.auth, exchange.client_info
-
-
-def _seconds(ttl_ms: Any) -> float:
-    return float(ttl_ms) / 1000 if is_number(ttl_ms) and 0 < ttl_ms < 1e12 else 0.0
 
 
 def _size(message: Message) -> int:

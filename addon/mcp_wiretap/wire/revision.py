@@ -15,6 +15,15 @@ KNOWN: tuple[str, ...] = tuple(KNOWN_PROTOCOL_VERSIONS)
 LEGACY: frozenset[str] = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
 MODERN: frozenset[str] = frozenset(MODERN_PROTOCOL_VERSIONS)
 
+
+def since(first: str) -> tuple[str, ...]:
+    """The known revisions from one on."""
+    return tuple(version for version in KNOWN if version >= first)
+
+
+STREAMABLE = since("2025-03-26")  # those with the Streamable HTTP transport
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")  # the least severe first
+
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
