@@ -4,6 +4,7 @@ The search knows what was planted and how such copies are written; it shares no 
 """
 
 import base64
+import contextlib
 import gzip
 import json
 import random
@@ -96,7 +97,10 @@ def _places(secrets: dict[str, str]) -> HTTPFlow:
             "Mcp-Name": "login", "Authorization": f"Bearer {secrets['token']}", "Mcp-Session-Id": secrets["session"],
             "Cookie": f"theme=dark; sid={secrets['cookie']}", "X-Api-Key": secrets["key"],
         },
-        body, gzip.compress(json.dumps(answer).encode()), {"Content-Type": "application/json", "Content-Encoding": "gzip"}, 1000.0,
+        body,
+        gzip.compress(json.dumps(answer).encode()),
+        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+        1000.0,
     )  # fmt: skip
 
 
@@ -133,7 +137,8 @@ def _stream(secrets: dict[str, str], chance: random.Random) -> HTTPFlow:
             message = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": copy}}
             events += b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n"
     flow = _flow(
-        {"Content-Type": "application/json"}, {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"_meta": META, "name": "x"}},
+        {"Content-Type": "application/json"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"_meta": META, "name": "x"}},
         events, {"Content-Type": "text/event-stream"}, 1002.0,
     )  # fmt: skip
     flow.error = Error(f"connection lost after {secrets['session']}", 1003.0)
@@ -144,7 +149,11 @@ def _token(secrets: dict[str, str]) -> HTTPFlow:
     form = f"grant_type=authorization_code&code={quote(secrets['code'], safe='')}&client_secret={quote(secrets['key'], safe='')}"
     answer = json.dumps({"access_token": secrets["token"], "token_type": "Bearer"}).encode()
     return _flow(
-        {"Content-Type": "application/x-www-form-urlencoded"}, form.encode(), answer, {"Content-Type": "application/json"}, 1003.0,
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        form.encode(),
+        answer,
+        {"Content-Type": "application/json"},
+        1003.0,
         path="/token",
     )  # fmt: skip
 
@@ -181,10 +190,8 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         if value[:1] in ("{", "["):
-            try:
+            with contextlib.suppress(ValueError):
                 yield from strings(json.loads(value))
-            except ValueError:
-                pass
     elif isinstance(value, dict):
         for name, inner in value.items():
             yield name

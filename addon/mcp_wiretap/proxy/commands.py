@@ -42,6 +42,10 @@ class Commands:
         """The options of this moment."""
         raise NotImplementedError
 
+    def lost(self) -> dict[str, int]:
+        """What was dropped outside of the trace, by name."""
+        raise NotImplementedError
+
     def inspectors(self) -> list[Inspector]:
         """The traces: live traffic, then each file that was loaded."""
         raise NotImplementedError
@@ -112,7 +116,7 @@ class Commands:
         chosen = [each for each in flows if isinstance(each, HTTPFlow)]
         target = Path(path).expanduser()
         try:
-            audit = reporting.write(chosen, target, self.settings())
+            audit = reporting.write(chosen, target, self.settings(), self.lost())
         except (OSError, ValueError) as error:
             raise exceptions.CommandError(f"mcp.report: {error}") from error
         counts = audit.summary

@@ -42,6 +42,11 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "mcp_replay_missing", str, "error",
         "What becomes of a request that mcp_replay has no answer to: error (says what the recording has), or forward.",
     ),
+    (
+        "mcp_otlp_endpoint", str, "",
+        "Send each operation as an OpenTelemetry span to this collector: http://127.0.0.1:4318/v1/traces. What it does not take "
+        "is dropped and counted. Needs the extra otlp.",
+    ),
 )  # fmt: skip
 NAMES = frozenset(name for name, *_ in _OPTIONS)
 

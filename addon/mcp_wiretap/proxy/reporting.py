@@ -2,7 +2,7 @@
 asks for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TextIO
@@ -46,12 +46,15 @@ FORMATS: dict[str, Callable[[Audit, TextIO], None]] = {
 }
 
 
-def write(flows: Sequence[HTTPFlow], path: Path, settings: Settings) -> Audit:
-    """Judge the flows as one trace and write the report. ValueError for a name that asks for no known format, OSError."""
+def write(flows: Sequence[HTTPFlow], path: Path, settings: Settings, lost: Mapping[str, int] | None = None) -> Audit:
+    """Judge the flows as one trace and write the report. `lost`: what else was dropped, by name. ValueError
+    for a file name that asks for no known format, OSError."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise ValueError(f"{path.name}: the name must end in {', '.join(FORMATS)}")
     audit = judge(flows, settings)
+    for what, count in (lost or {}).items():
+        audit.tally.drop(what, count)
     with path.open("w", encoding="utf-8", newline="\n") as out:
         form(audit, out)
     return audit

@@ -11,7 +11,7 @@ from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.report.comment import is_mrtr
 from mcp_wiretap.trace.events import Event, ResponseStarted
-from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.inspector import Inspector, Judge
 from mcp_wiretap.trace.model import Exchange
 
 ROUNDS = 50  # of one operation that are written anew; real ones have a handful
@@ -28,11 +28,18 @@ class Watch:
         # Weak: how long a flow is kept is mitmproxy's business and the user's.
         self.flows: WeakValueDictionary[str, HTTPFlow] = WeakValueDictionary()
         self._updated = updated
+        self._before: Callable[[Judge], Judge] = lambda judge: judge
+
+    def tell_first(self, before: Callable[[Judge], Judge]) -> None:
+        """Put somebody in front of the rules: `before(rules)` is asked in their place."""
+        self._before = before
+        self.inspector.judge = before(self.book)
 
     def use(self, settings: Settings) -> None:
         """The options changed: judge what comes from now on by them."""
         if (settings.select, settings.ignore) != (self.settings.select, self.settings.ignore):
-            self.book = self.inspector.judge = settings.book()
+            self.book = settings.book()
+            self.inspector.judge = self._before(self.book)
         if settings.expectations != self.settings.expectations:
             for endpoint in self.inspector.endpoints.values():
                 era = settings.expected(endpoint.url)

@@ -9,7 +9,7 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import options, replaying
+from mcp_wiretap.proxy import options, replaying, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
@@ -18,6 +18,7 @@ from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.pages import Pages
 from mcp_wiretap.proxy.repeating import Repeating
 from mcp_wiretap.proxy.replaying import Replaying
+from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
@@ -37,6 +38,7 @@ class Wiretap(Commands, Repeating):
         self.watch: Watch | None = None
         self.loaded: Loaded | None = None
         self.replaying: Replaying | None = None
+        self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._over = False
 
@@ -50,6 +52,8 @@ class Wiretap(Commands, Repeating):
             self._use(options.Settings.read(ctx.options))
         if updated & replaying.OPTIONS:
             self._replay(replaying.Wanted.read(ctx.options))
+        if telemetry.OPTION in updated:
+            self._send_to(ctx.options.mcp_otlp_endpoint)
 
     def running(self) -> None:
         if self.replaying is not None:
@@ -103,6 +107,25 @@ class Wiretap(Commands, Repeating):
             self._capture.close()
             self.watch.finish()
             self.loaded.finish()
+            if self.telemetry is not None:
+                self.telemetry.close()
+
+    def _send_to(self, endpoint: str) -> None:
+        """Send spans to another collector, or to none."""
+        if endpoint:
+            telemetry.check(endpoint)
+        if self.telemetry is not None:
+            self.telemetry.close()
+        self.telemetry = Telemetry(endpoint, self.faults, self._spans_lost) if endpoint else None
+        if self.watch is not None:
+            self.watch.tell_first(self.telemetry.operations.before if self.telemetry is not None else lambda judge: judge)
+
+    def _spans_lost(self, number: int) -> None:
+        if self.watch is not None:
+            self.watch.inspector.count_dropped("spans", number)
+
+    def lost(self) -> dict[str, int]:
+        return {"spans": self.telemetry.dropped} if self.telemetry is not None else {}
 
     def _replay(self, wanted: replaying.Wanted) -> None:
         """Play another recording, or none."""

@@ -68,23 +68,23 @@ class Account:
     dropped: int = 0
 
 
-def messages(exchange: Exchange) -> list[Said]:
+def messages(exchange: Exchange, *, texts: bool = True) -> list[Said]:
     """The messages of an exchange that has not been released yet, in order of time."""
-    found = [_said(message) for message in exchange.messages]
+    found = [_said(message, texts) for message in exchange.messages]
     found.sort(key=lambda said: said.at)
     return found
 
 
-def _said(message: Message) -> Said:
+def _said(message: Message, texts: bool) -> Said:
     rpc = message.rpc
     return Said(
         message.at, message.party, message.where, rpc.kind, rpc.method, jsonrpc.dumps(rpc.id) if rpc.has_id else None,
-        jsonrpc.dumps(rpc.body), message.error_code if rpc.kind == "error" else None,
+        jsonrpc.dumps(rpc.body) if texts else "", message.error_code if rpc.kind == "error" else None,
     )  # fmt: skip
 
 
 @dataclass(slots=True)
-class _Details:
+class Details:
     """What is gone when an exchange is released."""
 
     said: list[Said]
@@ -93,19 +93,20 @@ class _Details:
     context: dict[str, str]
 
 
-def details(exchange: Exchange) -> _Details:
+def details(exchange: Exchange, *, texts: bool = True) -> Details:
+    """`texts`: also what the messages say, which takes time."""
     request, answer = exchange.request, exchange.answer
     meta = request.meta if request is not None else {}
     uri = request.params.get("uri") if request is not None else None
-    return _Details(
-        messages(exchange),
+    return Details(
+        messages(exchange, texts=texts),
         answer is not None and answer.rpc.kind == "result" and answer.result.get("isError") is True,
         uri if isinstance(uri, str) else None,
         {name: value for name in _TRACE_CONTEXT if isinstance(value := meta.get(name), str)},
     )
 
 
-def account(exchange: Exchange, known: _Details | None = None) -> Account:
+def account(exchange: Exchange, known: Details | None = None) -> Account:
     """`known`: its details, where they were taken before it was released."""
     if exchange.kind == "other":
         outcome.settle(exchange)
@@ -165,7 +166,7 @@ class Accounts:
 
     def retire(self, exchange: Exchange) -> None:
         place = self._details.pop(exchange.flow, None)
-        known: _Details | None = None if place is None or not exchange.released else self._read(place)
+        known: Details | None = None if place is None or not exchange.released else self._read(place)
         self._places[exchange.flow] = self._write(account(exchange, known))
         if exchange.conversation is not None:
             self.conversations.setdefault(exchange.conversation.id, list(exchange.conversation.rounds))
