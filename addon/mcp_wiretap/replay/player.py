@@ -333,9 +333,7 @@ class _Clock:
         self._now, self._then = asyncio.get_running_loop().time(), then
 
 
-def _course(
-    take: Take, beat: Beat, todo: list[Beat], answer: jsonrpc.Message, others: Sequence[Take]
-) -> tuple[Take, list[Beat]]:
+def _course(take: Take, beat: Beat, todo: list[Beat], answer: jsonrpc.Message, others: Sequence[Take]) -> tuple[Take, list[Beat]]:
     """How it goes on after an answer: as recorded, or, where the answer is another one, as a take like this one went on after
     that answer."""
     assert beat.reply is not None
