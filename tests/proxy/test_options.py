@@ -2,7 +2,9 @@
 
 import pytest
 from mitmproxy import exceptions
+from mitmproxy.test import taddons
 
+from mcp_wiretap.proxy.wiretap import Wiretap
 from tests.proxy import flows
 
 
@@ -22,6 +24,25 @@ from tests.proxy import flows
 def test_a_value_that_makes_no_sense_is_refused(option, value, says):
     with flows.proxy() as addon, pytest.raises(exceptions.OptionsError, match=says):
         addon.context.configure(addon, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("mcp_max_body=abc", "not an integer: abc"),
+        ("mcp_comment=off", 'boolean must be "true", "false"'),
+        ("mcp_max_state", "Option is required: mcp_max_state"),
+    ],
+)
+def test_a_value_of_another_type_at_the_start_is_said_and_leaves_the_addon_in(given, says, caplog):
+    with taddons.context() as context:
+        context.options.set(given, "mcp_mark=false", defer=True)
+        addon = Wiretap()
+        context.master.addons.add(addon)
+        assert says in caplog.text
+        assert [record.levelname for record in caplog.records] == ["ERROR"]
+        assert context.master.addons.get("mcpwiretap") is addon
+        assert context.options.mcp_mark is False
 
 
 def test_a_refused_value_leaves_the_addon_at_work():

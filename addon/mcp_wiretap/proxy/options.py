@@ -1,5 +1,6 @@
 """The options `mcp_*`: what they are called, what they may hold, and what the trace is made of by them."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,6 +9,7 @@ from typing import Any
 
 from mitmproxy import exceptions
 from mitmproxy.addonmanager import Loader
+from mitmproxy.optmanager import OptManager
 
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
@@ -55,6 +57,20 @@ def add(loader: Loader) -> None:
     """Register the options with mitmproxy."""
     for name, kind, default, text in _OPTIONS:
         loader.add_option(name, kind, default, text)
+    _check_given(loader.master.options)
+
+
+def _check_given(given: OptManager) -> None:
+    """Refuse what `--set` gave to an option of ours and is of another type: mitmproxy would leave the addon out, and not say so.
+    An error in its log while it starts ends it."""
+    for name in sorted(NAMES & given.deferred.keys()):
+        values = getattr(given.deferred[name], "val", None)  # None: typed already, from a configuration file
+        if isinstance(values, list):
+            try:
+                given.set(*([f"{name}={value}" for value in values] or [name]))
+            except exceptions.OptionsError as error:
+                del given.deferred[name]
+                logging.getLogger(__name__).error("%s", error)
 
 
 @dataclass(frozen=True)
