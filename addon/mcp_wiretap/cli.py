@@ -1,6 +1,7 @@
 """The command line. Reads arguments and hands them to `command`; whatever is heavy is imported only by who needs it."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from mcp_wiretap.command import tools
 
             return tools.run(arguments[0], arguments[1:])
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of another encoding shows what it has no character for
+            sys.stdout.reconfigure(errors="backslashreplace")
         return _dispatch(_parser().parse_args(arguments))
     except Refused as refused:
         print(f"mcp-wiretap: {refused}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """The other subcommands, and how quickly and clearly the command line answers."""
 
+import io
 import json
 import subprocess
 import sys
@@ -48,6 +49,15 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
         output = capsys.readouterr().out
         assert output.startswith(rule.id) and explanation.link(rule.spec) in output
         assert not [line for line in output.splitlines() if line != line.rstrip()], rule.id
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_terminal_of_another_encoding_shows_escapes(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding=encoding))
+    assert main(["explain", "PAR018"]) == 0
+    sys.stdout.flush()
+    assert shown.getvalue().startswith(b"PAR018  ")
 
 
 @pytest.mark.parametrize(
