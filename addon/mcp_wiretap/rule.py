@@ -29,7 +29,7 @@ from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, 
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, hidden, mask, one_line
+from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, mask, one_line
 
 __all__ = [
     "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Silence", "Unchecked", "evidence", "find_rules", "load_module",
@@ -150,7 +150,7 @@ def _shown(where: str, value: Any) -> str:
         return one_line(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
     tail = where.rpartition(":")[2]
     if tail.lower() in SECRET_HEADERS or (tail.rpartition("/")[2] in SECRET_MEMBERS and not tail.endswith("/error/code")):
-        return value if value.startswith("(") else mask(value)
+        return value if value in STAND_INS else mask(value)
     return one_line(value, _LONGEST)
 
 

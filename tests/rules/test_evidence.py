@@ -17,6 +17,17 @@ def test_any_other_code_may_be_one(where: str) -> None:
     assert evidence(where, "4/0AX4").value == "(sha bc25f4ab, 6 chars)"
 
 
+@pytest.mark.parametrize("secret", ["(s3cret", "(sha 4ffafd97)", "(absent) but not quite"])
+def test_a_secret_that_begins_with_a_parenthesis_is_masked(secret: str) -> None:
+    shown = evidence("response.header:Mcp-Session-Id", secret, secret)
+    assert secret not in f"{shown.value}{shown.expected}" and shown.value.startswith("(sha ")
+
+
+@pytest.mark.parametrize("words", ["(absent)", "(not kept)", "(sha 4ffafd97, 270 chars)"])
+def test_what_stands_in_for_a_secret_stays(words: str) -> None:
+    assert evidence("request.body:/params/requestState", words, words).expected == words
+
+
 @pytest.mark.parametrize(
     ("uri", "said"),
     [

@@ -60,3 +60,31 @@ def test_different_values_stay_apart(one: str, other: str) -> None:
 def test_lone_surrogates_are_written_too() -> None:
     assert values.digest(parsed('["\\ud800"]')) != values.digest(parsed('["\\ud801"]'))
     assert values.digest_of_text("\ud800") != values.digest_of_text("\ud801")
+
+
+def test_a_small_value_is_kept_as_it_is() -> None:
+    value = {"tools": {"listChanged": True}, "n": [1, 2.5, None]}
+    assert values.bounded(value) is value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"a": "x" * 10**6}, {str(i): i for i in range(10**5)}, ["y"] * 10**6, {"x" * 10**6: 1}, [10**4_000] * 1_000, "z" * 10**6],
+    ids=["a text", "members", "items", "a name", "numbers", "nothing but a text"],
+)
+def test_a_huge_value_is_cut(value: Any) -> None:
+    kept = values.bounded(value)
+    assert type(kept) is type(value)
+    assert 500 < len(values.canonical(kept)) < 200_000
+    assert values.bounded(value) == kept
+
+
+def test_long_strings_are_cut_before_members_are_left_out() -> None:
+    kept = values.bounded({"description": "x" * 10**6, "tools": {}, "logging": {}})
+    assert list(kept) == ["description", "tools", "logging"]
+
+
+def test_short_keys_of_different_names_differ() -> None:
+    assert values.short_key("confirm") == "confirm"
+    one, other = values.short_key("x" * 10**6), values.short_key("x" * 10**6 + "y")
+    assert one != other and max(len(one), len(other)) < 200

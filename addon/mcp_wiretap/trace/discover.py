@@ -9,7 +9,7 @@ from typing import Any
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.values import is_number
+from mcp_wiretap.wire.values import bounded, is_number
 
 NAME = "discovered"
 MOST = 200  # Authorizations of one endpoint
@@ -23,7 +23,7 @@ class Discovered:
     flow: str
     at: float
     capabilities: dict[str, Any]
-    members: dict[str, Any]  # supportedVersions, capabilities, instructions, serverInfo
+    members: dict[str, Any]  # supportedVersions, capabilities, instructions, serverInfo; bounded
     ttl_s: float
 
 
@@ -49,17 +49,17 @@ class Discoveries(Tracker):
         if message.rpc.kind != "result" or request.answer is not message:
             return
         result, exchange = message.result, request.exchange
-        capabilities = result.get("capabilities")
-        if not isinstance(capabilities, dict):
+        if not isinstance(result.get("capabilities"), dict):
             return
         known: dict[str, Discovered] = exchange.endpoint.facts.setdefault(NAME, {})
-        members = {name: result.get(name) for name in _COMPARED} | {"serverInfo": message.meta.get(rev.SERVER_INFO)}
+        members = {name: bounded(result.get(name)) for name in _COMPARED}
+        members["serverInfo"] = bounded(message.meta.get(rev.SERVER_INFO))
         before = known.pop(exchange.auth, None)
         if before is not None and message.at - before.at < before.ttl_s:
             changed = tuple(name for name, value in members.items() if value != before.members[name])
             if changed:
                 exchange.facts["drift"] = Drift(before.flow, changed, message.at - before.at, before.ttl_s)
-        known[exchange.auth] = Discovered(exchange.flow, message.at, capabilities, members, ttl_s(result))
+        known[exchange.auth] = Discovered(exchange.flow, message.at, members["capabilities"], members, ttl_s(result))
         if len(known) > MOST:
             del known[next(iter(known))]
 

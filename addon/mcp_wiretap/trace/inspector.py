@@ -44,6 +44,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
+from mcp_wiretap.wire.values import bounded
 
 # Why an exchange that is over is kept whole (`Held`): its server's era is open, its answer may come on another stream, its
 # URL may still be proven an MCP endpoint.
@@ -385,6 +386,7 @@ class Inspector:
             elif sse.data:
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
                 item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
+                _leave_unread(exchange, item.reading, item.where)
             if exchange.kind == "other" and any(m.rpc.kind != "invalid" for m in item.messages):
                 self._promote(exchange)
             if len(stream.items) < self.limits.events:
@@ -473,12 +475,10 @@ class Inspector:
         session = self.sessions.initialized(exchange, answer)
         if session is not None:
             exchange.session = session
-        if isinstance(info := answer.result.get("serverInfo"), dict):
-            endpoint.server_info = info
+        _describe(endpoint, answer.result.get("serverInfo"))
         if isinstance(capabilities := answer.result.get("capabilities"), dict) and endpoint.capabilities is None:
-            endpoint.capabilities = capabilities
-        if isinstance(text := answer.result.get("instructions"), str):
-            endpoint.instructions = text
+            endpoint.capabilities = bounded(capabilities)
+        _instruct(endpoint, answer.result.get("instructions"))
 
     def _learn(self, exchange: Exchange, answer: Message) -> None:
         """What an answer tells of its endpoint."""
@@ -487,20 +487,18 @@ class Inspector:
             self._decided(endpoint, exchange)
         if (served := era.served_revision(exchange, answer)) is not None and len(endpoint.revisions) < _MOST_REVISIONS:
             endpoint.revisions.setdefault(served[:_LONGEST])
-        if isinstance(info := answer.meta.get(rev.SERVER_INFO), dict):
-            endpoint.server_info = info
+        _describe(endpoint, answer.meta.get(rev.SERVER_INFO))
         supported = None
         if request is not None and request.method == "server/discover" and answer.rpc.kind == "result":
             supported = answer.result.get("supportedVersions")
             if isinstance(capabilities := answer.result.get("capabilities"), dict):
-                endpoint.capabilities = capabilities
-            if isinstance(text := answer.result.get("instructions"), str):
-                endpoint.instructions = text
+                endpoint.capabilities = bounded(capabilities)
+            _instruct(endpoint, answer.result.get("instructions"))
         elif answer.error_code == rev.UNSUPPORTED_VERSION:
             data = answer.rpc.error.get("data") if isinstance(answer.rpc.error, dict) else None
             supported = data.get("supported") if isinstance(data, dict) else None
         if isinstance(supported, list):
-            endpoint.supported = [v for v in supported if isinstance(v, str)]
+            endpoint.supported = [v[:_LONGEST] for v in supported[:_MOST_SUPPORTED] if isinstance(v, str)]
             endpoint.supported_flow = exchange.flow
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
@@ -710,9 +708,23 @@ class Inspector:
                 exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
                 return None
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
-        if reading.kind in ("too-large", "too-deep"):
-            exchange.unchecked.append(Unchecked(what, reading.problem or reading.kind))
+        _leave_unread(exchange, reading, what)
         return reading
+
+
+_MOST_UNREAD = 20  # notes of one exchange: a stream may be too deep in every event
+
+
+def _leave_unread(exchange: Exchange, reading: jsonrpc.Reading, what: str) -> None:
+    """What of a body or an event is not read is not judged, and is said to be so."""
+    if reading.kind in ("too-large", "too-deep"):
+        why = reading.problem or reading.kind
+    elif reading.unread:
+        why = f"{reading.unread} items of the batch, past the first {len(reading.messages)}, are not read"
+    else:
+        return
+    if len(exchange.unchecked) < _MOST_UNREAD:
+        exchange.unchecked.append(Unchecked(what, why))
 
 
 def _is_form(fields: Fields) -> bool:
@@ -745,6 +757,19 @@ def _name(request: Message) -> str | None:
     return _cut(value) if isinstance(value, str) else None
 
 
+def _describe(endpoint: Endpoint, info: object) -> None:
+    """A modern server may send its description with every result: it is looked at only where it differs."""
+    if isinstance(info, dict) and info != endpoint.server_info:
+        endpoint.server_info = bounded(info)
+
+
+def _instruct(endpoint: Endpoint, text: object) -> None:
+    if isinstance(text, str):
+        endpoint.instructions = text if len(text) <= _MOST_INSTRUCTIONS else text[:_MOST_INSTRUCTIONS] + "…"
+
+
+_MOST_INSTRUCTIONS = 10_000  # characters, to be shown
+_MOST_SUPPORTED = 200  # versions of one list: there are five
 _MOST_REVISIONS = 50  # of one endpoint: a server may claim any
 _LONGEST = 1_000  # characters of what is kept of an exchange after its bodies: names, not megabytes
 

@@ -11,6 +11,7 @@ from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
 MOST_STREAMS = 200  # listens of one endpoint that are remembered
+MOST_SHOWN, LONGEST = 100, 1_000  # URIs of an old one, and characters of what is kept of the other side's words
 LIST_TYPES = {
     "notifications/tools/list_changed": "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
@@ -41,6 +42,10 @@ class Filter:
     def empty(self) -> bool:
         return not (self.flags or self.uris or self.tasks)
 
+    def cut(self) -> "Filter":
+        """As it is shown once nothing is judged by it any more."""
+        return Filter(self.flags, _few(self.uris), _few(self.tasks))
+
 
 @dataclass(slots=True)
 class Listen:
@@ -58,6 +63,7 @@ class Listen:
     last_at: float | None = None
     ended: float | None = None
     connection: str = ""
+    settled: bool = False  # nothing is judged by it any more, and its filters are cut
 
 
 class Listens(Tracker):
@@ -82,14 +88,26 @@ class Listens(Tracker):
         listen = Listen(exchange.flow, message.rpc.id, asked, exchange.started, connection=exchange.connection)
         exchange.facts["listen"] = listen
         streams: list[Listen] = exchange.endpoint.facts.setdefault("listens", [])
+        for earlier in streams:
+            self._settle(earlier)
         streams.append(listen)
         if len(streams) > MOST_STREAMS:
             del streams[0]
+
+    def _settle(self, listen: Listen) -> None:
+        """An old stream is only shown: its filters may name ten thousand URIs, of any length."""
+        if listen.settled or listen.ended is None:
+            return
+        exchange = self.inspector.exchanges.get(listen.flow)
+        if exchange is None or exchange.released:
+            listen.settled, listen.asked = True, listen.asked.cut()
+            listen.granted = listen.granted.cut() if listen.granted is not None else None
 
     @staticmethod
     def _heard(listen: Listen, message: Message) -> None:
         kind, method = message.rpc.kind, message.method
         listen.last_at = message.at
+        method = method[:LONGEST] if method is not None else None
         listen.first = listen.first or method or kind
         if kind == "notification" and method is not None:
             if method == "notifications/subscriptions/acknowledged":
@@ -107,7 +125,8 @@ class Listens(Tracker):
         """logging/setLevel was accepted: it holds for the session from now on."""
         session, request = message.exchange.session, message.request
         if session is not None and request is not None:
-            session.facts["log-level"] = (request.params.get("level"), message.at)
+            level = request.params.get("level")
+            session.facts["log-level"] = (level[:LONGEST] if isinstance(level, str) else None, message.at)
 
     def ended(self, exchange: Exchange) -> None:
         listen: Listen | None = exchange.facts.get("listen")
@@ -121,6 +140,10 @@ class Listens(Tracker):
                 listen.state = "refused"
             else:
                 listen.state = "cut"
+
+
+def _few(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name[:LONGEST] for name in sorted(names)[:MOST_SHOWN])
 
 
 def _strings(value: Any) -> frozenset[str]:

@@ -338,7 +338,7 @@ class Negotiations(Tracker):
         else:
             versions = _data(message).get("supported")
             where = message.place("error", "data", "supported")
-        known = tuple(v for v in versions if isinstance(v, str)) if isinstance(versions, list) else ()
+        known = _versions(versions)
         if known:
             self._listed.put((exchange.endpoint.url, exchange.auth), Listed(known, exchange.flow, where))
 
@@ -449,8 +449,16 @@ def _refusal(exchange: Exchange, answer: Message | None, at: float) -> Refusal:
         exchange.status,
         answer.error_code if answer is not None else None,
         answer is not None and era.is_recognised_modern_error(answer, exchange.status),
-        tuple(v for v in supported if isinstance(v, str)) if isinstance(supported, list) else None,
+        _versions(supported) if isinstance(supported, list) else None,
     )
+
+
+_MOST_VERSIONS, _LONGEST_VERSION = 200, 1_000  # of one list, and characters of one: they are kept for long
+
+
+def _versions(listed: object) -> tuple[str, ...]:
+    found = listed[:_MOST_VERSIONS] if isinstance(listed, list) else ()
+    return tuple(version[:_LONGEST_VERSION] for version in found if isinstance(version, str))
 
 
 def _follows(client: Client, before: Exchange, refusal: Refusal, exchange: Exchange) -> bool:

@@ -12,10 +12,12 @@ from urllib.parse import urljoin, urlsplit
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import trim_ows
+from mcp_wiretap.wire.values import bounded
 
 PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
 ASKED = 5_000  # requests of servers waiting in all sessions: a person answers them, so they may wait for long
 ASKED_BYTES = 16 << 20  # and their size on the wire
+_LONGEST_VERSION = 1_000  # characters; a revision has ten
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +127,7 @@ class Sessions:
         result = answer.result
         version = result.get("protocolVersion")
         session.initialize_flow, session.confirmed = exchange.flow, True
-        session.revision = version if isinstance(version, str) else None
+        session.revision = version[:_LONGEST_VERSION] if isinstance(version, str) else None
         session.server_info = _object(result.get("serverInfo"))
         session.server_capabilities = _object(result.get("capabilities"))
         if request is not None:
@@ -162,4 +164,5 @@ class Sessions:
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
+    """As it may be kept as long as the session lives."""
+    return bounded(value) if isinstance(value, dict) else None

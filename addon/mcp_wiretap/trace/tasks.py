@@ -12,13 +12,17 @@ from typing import Any, Literal
 
 from mcp_wiretap.trace.model import Exchange, Message, Status
 from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
-from mcp_wiretap.wire.values import digest, is_number
+from mcp_wiretap.wire.values import bounded, digest, is_number, short_key
 
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"})
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_POLLS = 200  # exchanges of one task that are put into its conversation; later ones still move its state
 MOST_STEPS = 200
+MOST_KEYS = 100  # input requests of one message
+MOST_ASKED = 500  # and of one task
+MOST_REQUESTS, MOST_REQUESTS_IN_ALL = 256 << 10, 16 << 20  # characters of inputRequests that are kept: of one task, of all
 _SHOWN_AS: dict[str, Status] = {
     "working": "working",
     "input_required": "awaiting-input",
@@ -44,7 +48,7 @@ class Seen:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    id: str
+    id: str  # cut by `short_key`
     kind: Literal["extension", "core"]
     owner: Literal["client", "server"]  # who runs it
     created_flow: str
@@ -57,8 +61,9 @@ class Task:
     declared: dict[str, Any] = field(default_factory=dict)  # client capabilities of the call that created it
     steps: list[Seen] = field(default_factory=list)
     terminal: Seen | None = None
-    asked: OrderedDict[str, bytes] = field(default_factory=OrderedDict)  # input request key -> digest of the request
-    requests: dict[str, Any] = field(default_factory=dict)  # the newest inputRequests, to be shown
+    asked: OrderedDict[str, bytes] = field(default_factory=OrderedDict)  # short key of an input request -> its digest
+    requests: dict[str, Any] = field(default_factory=dict)  # the newest inputRequests; empty where they took too much room
+    size: int = 0  # of `requests`
     answered: dict[str, float] = field(default_factory=dict)  # key -> when its answer was acknowledged
     dropped_after: set[str] = field(default_factory=set)  # answered keys that a later poll no longer listed
     cancel_acknowledged: bool = False
@@ -102,9 +107,11 @@ class Tasks(Tracker):
     def __init__(self, inspector: Any) -> None:
         super().__init__(inspector)
         self._tasks: OrderedDict[tuple[str, str], Task] = OrderedDict()
+        self._asking: dict[int, Task] = {}  # those whose inputRequests are kept, the oldest first
+        self._size = 0  # of these inputRequests, in characters
 
     def find(self, exchange: Exchange, task_id: Any) -> Task | None:
-        return self._tasks.get((exchange.endpoint.url, task_id)) if isinstance(task_id, str) else None
+        return self._tasks.get((exchange.endpoint.url, short_key(task_id))) if isinstance(task_id, str) else None
 
     def said(self, message: Message) -> None:
         kind, method = message.rpc.kind, message.method
@@ -184,19 +191,20 @@ class Tasks(Tracker):
     def _updates(view: TaskView, task: Task, message: Message) -> None:
         responses = message.params.get("inputResponses")
         if isinstance(responses, dict):
-            for key in list(responses)[:100]:
-                if key not in task.asked:
+            for key in list(responses)[:MOST_KEYS]:
+                if short_key(key) not in task.asked:
                     view.unknown_keys.append(key)
-                elif key in task.answered:
+                elif short_key(key) in task.answered:
                     view.repeated_keys.append(key)
 
     # Answers
 
     def _created(self, message: Message, request: Message) -> None:
         exchange, result = request.exchange, message.result
-        body, kind = result, "extension"
+        body: Any = result
+        kind: Literal["extension", "core"] = "extension"
         if result.get("resultType") != "task":
-            body, kind = result.get("task"), "core"  # type: ignore[assignment]
+            body, kind = result.get("task"), "core"
             if not isinstance(body, dict) or not isinstance(request.params.get("task"), dict):
                 return
         task_id = body.get("taskId")
@@ -204,14 +212,16 @@ class Tasks(Tracker):
             return
         name = request.params.get("name")
         task = Task(
-            task_id, kind, "server", exchange.flow, message.at, exchange.auth, exchange,  # type: ignore[arg-type]
-            tool=name if isinstance(name, str) else None, declared=exchange.capabilities,
+            short_key(task_id), kind, "server", exchange.flow, message.at, exchange.auth, exchange,
+            tool=exchange.name if isinstance(name, str) else None, declared=bounded(exchange.capabilities),
         )  # fmt: skip
-        key = (exchange.endpoint.url, task_id)
+        key = (exchange.endpoint.url, task.id)
+        if (before := self._tasks.get(key)) is not None:
+            self._forget_requests(before)
         self._tasks[key] = task
         self._tasks.move_to_end(key)
         while len(self._tasks) > self.limits.state:
-            self._tasks.popitem(last=False)
+            self._forget_requests(self._tasks.popitem(last=False)[1])
             self.inspector.count_dropped("tasks")
         shown: list[Task] = exchange.endpoint.facts.setdefault("tasks", [])
         shown.append(task)
@@ -232,7 +242,7 @@ class Tasks(Tracker):
         elif request.method == "tasks/update":
             responses = request.params.get("inputResponses")
             if isinstance(responses, dict):
-                for key in list(responses)[:100]:
+                for key in map(short_key, list(responses)[:MOST_KEYS]):
                     if key in task.asked:
                         task.answered.setdefault(key, message.at)
         elif request.method == "tasks/result":
@@ -248,16 +258,19 @@ class Tasks(Tracker):
         if not isinstance(status, str):
             return
         exchange = message.exchange
-        seen = Seen(one_line(status, 40), exchange.flow, message.at, body.get("createdAt"), body.get("lastUpdatedAt"))
+        seen = Seen(
+            one_line(status, 40), exchange.flow, message.at, _kept(body.get("createdAt")), _kept(body.get("lastUpdatedAt"))
+        )
         payload = body.get("result") if "result" in body else body.get("error")
         if payload is not None:
             seen.digest = digest(payload)
-        task.ttl_ms = body.get("ttlMs", body.get("ttl", task.ttl_ms))
-        task.poll_ms = body.get("pollIntervalMs", body.get("pollInterval", task.poll_ms))
+        task.ttl_ms = _kept(body.get("ttlMs", body.get("ttl", task.ttl_ms)))
+        task.poll_ms = _kept(body.get("pollIntervalMs", body.get("pollInterval", task.poll_ms)))
         if view is not None:
             view.now = seen
             self._compare(view, task, seen, exchange)
             self._keys(view, task, body, exchange)
+            self._keep(task, body)
         if len(task.steps) < MOST_STEPS or status in TERMINAL:
             task.steps.append(seen)
         if status in TERMINAL and task.terminal is None:
@@ -280,22 +293,44 @@ class Tasks(Tracker):
             earlier, later = _time(before.updated), _time(seen.updated)
             view.went_back = earlier is not None and later is not None and later < earlier
 
+    def _keep(self, task: Task, body: dict[str, Any]) -> None:
+        """The newest inputRequests, while there is room: what an answer is to is then not known, and not judged."""
+        self._forget_requests(task)
+        requests = body.get("inputRequests")
+        if not isinstance(requests, dict) or not requests:
+            return
+        size = len(dumps(requests, most=MOST_REQUESTS + 1))
+        if size > MOST_REQUESTS:
+            return
+        task.requests, task.size = requests, size
+        self._asking[id(task)] = task
+        self._size += size
+        while self._size > MOST_REQUESTS_IN_ALL:
+            self._forget_requests(next(iter(self._asking.values())))
+
+    def _forget_requests(self, task: Task) -> None:
+        self._asking.pop(id(task), None)
+        self._size -= task.size
+        task.requests, task.size = {}, 0
+
     @staticmethod
     def _keys(view: TaskView, task: Task, body: dict[str, Any], exchange: Exchange) -> None:
         requests = body.get("inputRequests")
         listed = requests if isinstance(requests, dict) else {}
-        task.requests = listed
-        for key, value in list(listed.items())[:100]:
-            asked = digest(value)
+        shown = set(map(short_key, listed))
+        for name, value in list(listed.items())[:MOST_KEYS]:
+            key, asked = short_key(name), digest(value)
             known = task.asked.get(key)
             if known is not None and (known != asked or key in task.dropped_after):
-                view.reused_keys.append(key)
+                view.reused_keys.append(name)
             task.asked[key] = asked
         for key, at in task.answered.items():
-            if key not in listed and exchange.started >= at:
+            if key not in shown and exchange.started >= at:
                 task.dropped_after.add(key)
-        while len(task.asked) > 500:
-            task.asked.popitem(last=False)
+        while len(task.asked) > MOST_ASKED:
+            forgotten, _ = task.asked.popitem(last=False)
+            task.answered.pop(forgotten, None)
+            task.dropped_after.discard(forgotten)
 
     def _forgotten(self, view: TaskView, task: Task, message: Message) -> None:
         exchange = message.request.exchange if message.request is not None else message.exchange
@@ -317,6 +352,11 @@ def _expired(task: Task, now: float) -> bool:
     if task.ttl_ms is None:
         return False
     return is_number(task.ttl_ms) and now > task.created_at + float(task.ttl_ms) / 1000
+
+
+def _kept(value: Any) -> Any:
+    """A time or a number as it is kept with the task; what is neither may be of any size."""
+    return bounded(value, 100)
 
 
 def _time(value: Any) -> datetime | None:

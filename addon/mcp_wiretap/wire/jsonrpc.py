@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 200
+MAX_ITEMS = 10_000  # of a batch: every item becomes a message that is judged
 _MOST_DUPLICATES = 20
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
 
@@ -89,6 +90,7 @@ class Reading:
     bom: bool = False
     surrogates: bool = False
     size: int = 0
+    unread: int = 0  # items of a batch past the limit
 
 
 def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
@@ -237,9 +239,9 @@ def _has_surrogate(value: Any) -> bool:
 
 def _sort(value: Any) -> Reading:
     if isinstance(value, list):
-        messages = tuple(_message(item, index) for index, item in enumerate(value[:10_000]))
+        messages = tuple(_message(item, index) for index, item in enumerate(value[:MAX_ITEMS]))
         if any(m.kind != "invalid" or m.problem != _NOT_RPC for m in messages) or not messages:
-            return Reading("batch", messages, value)
+            return Reading("batch", messages, value, unread=len(value) - len(messages))
         return Reading("not-rpc", (), value, "an array without JSON-RPC messages")
     message = _message(value, None)
     if message.kind == "invalid" and message.problem == _NOT_RPC:

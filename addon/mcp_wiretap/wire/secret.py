@@ -19,6 +19,8 @@ SECRET_MEMBERS = frozenset(
         "subject_token", "actor_token", "code", "code_verifier", "device_code", "password", "registration_access_token",
     }
 )  # fmt: skip
+# What is written where a secret would stand, and is none.
+STAND_INS = frozenset({"(absent)", "(not kept)", "(redeemed)", "(the same)"})
 _MASKED = re.compile(r"\(sha [0-9a-f]{8}, [0-9]+ chars\)")
 _DEEPEST = 200
 # Controls, line separators, zero-width and bidirectional controls, tags: they hide or reorder what a person reads.

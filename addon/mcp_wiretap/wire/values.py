@@ -10,8 +10,12 @@ import re
 from decimal import Decimal
 from typing import Any, TypeGuard
 
+from mcp_wiretap.wire.jsonrpc import dumps
+
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_LONGEST_STRING = 1_000  # of a value that is cut
+_LONGEST_KEY = 500
 _MOST_EXACT = 2**53  # floats beyond are too far apart for whole numbers
 
 
@@ -53,6 +57,45 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < _MOST_EXACT:
         return int(value)
     return value
+
+
+def bounded(value: Any, most: int = 16_000) -> Any:
+    """A value as it may be kept for long: itself where its JSON has at most so many characters, else a copy cut down to about
+    that. What comes first in it stays; long strings are cut before members are left out."""
+    if len(dumps(value, most=most + 1)) <= most:
+        return value
+    return _cut(value, [most])
+
+
+def _cut(value: Any, room: list[int]) -> Any:
+    """`room`: how many characters are left, shared by all levels."""
+    room[0] -= 1
+    if isinstance(value, str):
+        kept = value[: max(min(_LONGEST_STRING, room[0]), 0)]
+        room[0] -= len(kept)
+        return kept if len(kept) == len(value) else kept + "…"
+    if isinstance(value, dict):
+        made: dict[str, Any] = {}
+        for name, item in value.items():
+            if room[0] <= 0:
+                break
+            made[_cut(name, room)] = _cut(item, room)
+        return made
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            if room[0] <= 0:
+                break
+            items.append(_cut(item, room))
+        return items
+    text = dumps(value, most=_LONGEST_STRING + 1)  # numbers may have thousands of digits
+    room[0] -= len(text)
+    return value if len(text) <= _LONGEST_STRING else text[:_LONGEST_STRING] + "…"
+
+
+def short_key(text: str) -> str:
+    """A name as the key of what is kept: itself, or where it is long, its beginning with a digest."""
+    return text if len(text) <= _LONGEST_KEY else f"{text[:100]}… {digest_of_text(text).hex()}"
 
 
 def digest(value: Any) -> bytes:
