@@ -19,11 +19,12 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from operator import itemgetter
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
@@ -87,6 +88,10 @@ class Rule:
     streamable: bool = False  # not on the 2024-11-05 HTTP+SSE transport, whatever version was negotiated there
     always: bool = False  # decides by itself to which era it applies: no scoping by claim or evidence
     kinds: frozenset[str] | None = None  # kinds of exchange that an `always` rule looks at; None: all but `other`
+    # What must be there for the rule to have anything to say, one of them: `meta:KEY`, `params:KEY`, `result:KEY` of the message,
+    # `cap:KEY` of the request's clientCapabilities, `fact:KEY` of the exchange, `header:NAME` (lower case) of the request,
+    # `headers`: a mirrored header has a problem, `mrtr`: it belongs to a multi round-trip. None: the rule is always called.
+    needs: frozenset[str] | None = None
 
     @property
     def family(self) -> str:
@@ -119,6 +124,7 @@ def rule(
     streamable: bool = False,
     always: bool = False,
     kinds: Iterable[str] | None = None,
+    needs: Iterable[str] | None = None,
 ) -> Callable[[_Check], _Check]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
 
@@ -127,7 +133,7 @@ def rule(
             id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
             frozenset(versions), frozenset(methods) if methods is not None else None,
             frozenset(sorts) if sorts is not None else None, once, structural, malformed, streamable, always,
-            frozenset(kinds) if kinds is not None else None,
+            frozenset(kinds) if kinds is not None else None, frozenset(needs) if needs is not None else None,
         )  # fmt: skip
         return check
 
@@ -218,7 +224,7 @@ class RuleBook:
     most: int = 200  # findings of one exchange
     silenced: dict[Silence, int] = field(default_factory=dict)
     suppressed: int = 0  # findings past `most`
-    _tables: dict[tuple[Any, ...], tuple[tuple[Rule, _Cap, str], ...]] = field(default_factory=dict)
+    _tables: dict[tuple[Any, ...], "_Table"] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)  # once-rules: (rule, key) -> flow
 
     @classmethod
@@ -310,7 +316,13 @@ class RuleBook:
         before = len(exchange.findings)
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
-        for found, cap, note in self._table(on, exchange, method, sender, _sort(on, fact)):
+        table = self._table(on, exchange, method, sender, _sort(on, fact))
+        entries = table.always
+        if table.needing:
+            met = _met(table.needing, fact, exchange)
+            if met:
+                entries = sorted({entry.place: entry for entry in (*entries, *met)}.values(), key=itemgetter(0))
+        for _, found, cap, note in entries:
             try:
                 for finding in found.check(fact) or ():
                     if isinstance(finding, Unchecked):
@@ -364,12 +376,10 @@ class RuleBook:
         self.suppressed -= exchange.suppressed
         exchange.suppressed = 0
 
-    def _table(
-        self, on: On, exchange: Exchange, method: str | None, sender: Party, sort: str
-    ) -> tuple[tuple[Rule, _Cap, str], ...]:
+    def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party, sort: str) -> "_Table":
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
         if exchange.kind == "other":
-            return ()
+            return _NOTHING
         if method is not None and len(method) > 200:
             method = "(long)"  # no rule knows it, and it is kept in a key
         endpoint, claim = exchange.endpoint, exchange.claim
@@ -379,7 +389,7 @@ class RuleBook:
         table = self._tables.get(key)
         if table is None:
             chosen = []
-            for found in self.rules:
+            for index, found in enumerate(self.rules):
                 if on not in found.on or (found.methods is not None and method not in found.methods):
                     continue
                 if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
@@ -388,12 +398,82 @@ class RuleBook:
                     continue
                 scope = _scope(found, exchange, server, sender)
                 if scope is not None:
-                    chosen.append((found, *scope))
-            table = tuple(chosen)
+                    chosen.append(_Entry(index, found, *scope))
+            table = _Table.of(chosen)
             if len(self._tables) > 4_096:  # methods and revisions are the other side's choice
                 self._tables.clear()
             self._tables[key] = table
         return table
+
+
+class _Entry(NamedTuple):
+    """A rule that applies to a sort of fact: its place in the book, the most that it may say, and the words before it."""
+
+    place: int
+    rule: Rule
+    cap: _Cap
+    note: str
+
+
+@dataclass(slots=True, frozen=True)
+class _Table:
+    """The rules for one situation: those that are always called, and the others by what they need (where, key)."""
+
+    always: list[_Entry]
+    needing: dict[str, dict[str, list[_Entry]]]
+
+    @classmethod
+    def of(cls, entries: list[_Entry]) -> "_Table":
+        needing: dict[str, dict[str, list[_Entry]]] = {}
+        for entry in entries:
+            for need in entry.rule.needs or ():
+                where, _, key = need.partition(":")
+                needing.setdefault(where, {}).setdefault(key, []).append(entry)
+        return cls([entry for entry in entries if entry.rule.needs is None], needing)
+
+
+_NOTHING = _Table([], {})
+
+
+def _met(needing: dict[str, dict[str, list[_Entry]]], fact: Any, exchange: Exchange) -> list[_Entry]:
+    """The entries whose need is met by this fact."""
+    found: list[_Entry] = []
+    for where, by_key in needing.items():
+        keys = _KEYS[where](fact, exchange)
+        if keys:
+            for key, entries in by_key.items():
+                if key in keys:
+                    found += entries
+    return found
+
+
+type _Container = Mapping[str, Any] | Collection[str]
+
+
+def _of_message(member: str) -> Callable[[Any, Exchange], _Container]:
+    def keys(fact: Any, exchange: Exchange) -> _Container:
+        holder = getattr(fact.rpc, member)
+        return holder if isinstance(holder, dict) else ()
+
+    return keys
+
+
+def _declared(fact: Any, exchange: Exchange) -> _Container:
+    declared = fact.rpc.meta.get(rev.CLIENT_CAPABILITIES)
+    return declared if isinstance(declared, dict) else ()
+
+
+# Where a need is looked for. Needs of messages are met by messages only: rules about other facts have none of them.
+_KEYS: dict[str, Callable[[Any, Exchange], _Container]] = {
+    "meta": _of_message("meta"),
+    "params": _of_message("params"),
+    "result": _of_message("result"),
+    "cap": _declared,
+    "fact": lambda fact, exchange: exchange.facts,
+    "header": lambda fact, exchange: exchange.request_fields.index,
+    "headers": lambda fact, exchange: ("",) if any(check.problems for check in exchange.header_checks) else (),
+    "mrtr": lambda fact, exchange: ("",) if exchange.mrtr is not None else (),
+}
 
 
 _MEANT = {

@@ -318,6 +318,7 @@ def ui_csp_shape(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #capability-negotiation",
     sep="1865",
     once="client",
+    needs=("cap:extensions",),
 )
 def ui_client_mime_settings(message: Message) -> Iterator[Finding]:
     """A client that declares the ui extension says which types it renders: `mimeTypes`, with the type of MCP Apps in it.

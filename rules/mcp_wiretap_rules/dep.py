@@ -43,6 +43,7 @@ def _used(message: Message, capability: str, method: str) -> Iterator[Finding]:
     sep="2577",
     once="endpoint",
     sorts=("request", "input_required"),
+    needs=("cap:roots", "result:inputRequests"),
 )
 def roots_used(message: Message) -> Iterator[Finding]:
     """Roots are deprecated from 2026-07-28.
@@ -78,6 +79,7 @@ def roots_used(message: Message) -> Iterator[Finding]:
     sep="2577",
     once="endpoint",
     sorts=("request", "input_required"),
+    needs=("cap:sampling", "result:inputRequests"),
 )
 def sampling_used(message: Message) -> Iterator[Finding]:
     """Sampling is deprecated from 2026-07-28.
@@ -113,6 +115,7 @@ def sampling_used(message: Message) -> Iterator[Finding]:
     sep="2577",
     once="endpoint",
     sorts=("request", "notification"),
+    needs=("meta:io.modelcontextprotocol/logLevel", "params:level"),
 )
 def logging_used(message: Message) -> Iterator[Finding]:
     """Logging through MCP is deprecated from 2026-07-28.
@@ -153,6 +156,7 @@ def logging_used(message: Message) -> Iterator[Finding]:
     sep="2596",
     versions=("2025-11-25", "2026-07-28"),
     sorts=("request", "input_required"),
+    needs=("params:messages", "result:inputRequests"),
 )
 def include_context(message: Message) -> Iterator[Finding]:
     """includeContext other than "none" is deprecated, and needs a client that declares sampling.context.
@@ -208,6 +212,7 @@ def _context(message: Message, params: dict[str, Any], steps: tuple[str, ...]) -
     sep="2575",
     once="endpoint",
     sorts=("request",),
+    needs=("cap:roots", "cap:tasks"),
 )
 def removed_capability_fields(message: Message) -> Iterator[Finding]:
     """roots.listChanged and capabilities.tasks have no meaning in the modern era.

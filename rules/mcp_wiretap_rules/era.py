@@ -448,6 +448,7 @@ def removed_method_on_modern(message: Message) -> Iterator[Finding]:
     severity="info",
     spec=COMPATIBILITY,
     sep="2567",
+    needs=("header:mcp-session-id",),
 )
 def era_mixed_in_session(message: Message) -> Iterator[Finding]:
     """A request with a modern envelope that also names a legacy session is a modern request: the session id means nothing to it.
@@ -761,6 +762,7 @@ def _code_of(answer: Message) -> str:
     severity="error",
     spec=COMPATIBILITY,
     always=True,
+    needs=("fact:expectation",),
 )
 def era_expectation_broken(message: Message) -> Iterator[Finding]:
     """You said with mcp_era which era you expect of this server, and the traffic is of the other one. The first exchange of each

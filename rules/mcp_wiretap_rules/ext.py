@@ -50,6 +50,7 @@ def _extensions(message: Message) -> tuple[tuple[str, ...], Any] | None:
     sep="2133",
     versions=("2025-11-25", "2026-07-28"),
     sorts=("request", "result"),
+    needs=("cap:extensions", "params:capabilities", "result:capabilities"),
 )
 def extension_key_grammar(message: Message) -> Iterator[Finding]:
     """`capabilities.extensions` maps identifiers with a prefix (`com.example/name`) to objects of settings.
@@ -211,6 +212,7 @@ def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
     sep="2133",
     sorts=("request", "result"),
     once="client",
+    needs=("cap:extensions", "params:capabilities", "result:capabilities"),
 )
 def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
     """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions.

@@ -71,6 +71,7 @@ def _repeated(check: HeaderCheck) -> str:
     "HDR001", "protocol-version-header-missing", "Modern request without MCP-Protocol-Version",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
+    needs=("headers",),
 )  # fmt: skip
 def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header MCP-Protocol-Version; an empty value is none.
@@ -100,6 +101,7 @@ def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     "HDR002", "protocol-version-header-mismatch", "Version header differs from envelope",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN, always=True,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
+    needs=("headers",),
 )  # fmt: skip
 def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version has the very value of the envelope's protocolVersion, character for character.
@@ -135,6 +137,7 @@ def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     "HDR003", "method-header-missing", "Modern request without Mcp-Method",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def method_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header Mcp-Method.
@@ -163,6 +166,7 @@ def method_header_missing(message: Message) -> Iterator[Finding]:
     "HDR004", "method-header-mismatch", "Mcp-Method differs from body method",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def method_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Method has the very value of the body's `method`. Case counts, and no Base64 form is defined for this header.
@@ -195,6 +199,7 @@ def method_header_mismatch(message: Message) -> Iterator[Finding]:
     "HDR005", "name-header-missing", "Mcp-Name missing on a name-bearing request",
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def name_header_missing(message: Message) -> Iterator[Finding]:
     """tools/call, prompts/get and resources/read carry the header Mcp-Name with params.name or params.uri.
@@ -223,6 +228,7 @@ def name_header_missing(message: Message) -> Iterator[Finding]:
     "HDR006", "name-header-mismatch", "Mcp-Name differs from params.name / params.uri",
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def name_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Name, decoded where it is a sentinel, has the very value of params.name or params.uri: no normalised URI, no
@@ -256,6 +262,7 @@ def name_header_mismatch(message: Message) -> Iterator[Finding]:
     "HDR007", "name-sentinel-malformed", "Mcp-Name has a sentinel that does not decode",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` stands padded Base64 of the standard alphabet, of a text in UTF-8.
@@ -292,6 +299,7 @@ def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     "HDR008", "name-must-be-encoded", "Mcp-Name needed the sentinel but was sent raw",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def name_must_be_encoded(message: Message) -> Iterator[Finding]:
     """A name or URI that is not plain ASCII, has spaces at its ends, or itself looks like `=?base64?...?=` travels as a sentinel.
@@ -331,6 +339,7 @@ def reason(check: HeaderCheck) -> str:
     "HDR009", "header-value-invalid-characters", "Raw octets outside the allowed set in a mirrored header",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     """Mirrored headers hold visible ASCII, spaces and inner tabs, no other byte.
@@ -367,6 +376,7 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     "HDR010", "duplicate-standard-header", "A mirrored header appears more than once",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version, Mcp-Method and Mcp-Name are there once.
@@ -704,6 +714,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     "HDR019", "session-header-on-modern-request", "Mcp-Session-Id sent on a modern request",
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN, once="client",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    needs=("header:mcp-session-id",),
 )  # fmt: skip
 def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     """The modern era has no sessions: servers ignore Mcp-Session-Id on modern requests.
@@ -773,6 +784,7 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     "HDR021", "last-event-id-on-modern", "Last-Event-ID sent to a modern endpoint",
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2575",
+    needs=("header:last-event-id",),
 )  # fmt: skip
 def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     """Streams of the modern era cannot be resumed: Last-Event-ID on a modern POST is ignored.
@@ -855,6 +867,7 @@ def _is_browser(exchange: Exchange) -> bool:
     "HDR024", "name-needless-base64", "Sentinel used for a value that is safe raw",
     on="request", methods=NAME_SOURCE, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def name_needless_base64(message: Message) -> Iterator[Finding]:
     """A name that is plain ASCII may be encoded, but need not be. Servers decode before they compare.

@@ -467,6 +467,7 @@ def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#security--endpoint",
     versions=rev.STREAMABLE,
     always=True,
+    needs=("header:origin",),
 )
 def origin_not_refused(message: Message) -> Iterator[Finding]:
     """A server checks the Origin header and refuses one that it does not expect with HTTP 403.

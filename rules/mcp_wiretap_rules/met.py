@@ -402,6 +402,7 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]
     spec=META,
     sep="414",
     sorts=("request", "notification", "result"),
+    needs=("meta:traceparent",),
 )
 def traceparent_format(message: Message) -> Iterator[Finding]:
     """`_meta.traceparent` follows W3C Trace Context: lower-case hex, version-traceid-parentid-flags, ids not all zero.
@@ -466,6 +467,7 @@ _STATE_VALUE = re.compile(r"[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\
     spec=META,
     sep="414",
     sorts=("request", "notification", "result"),
+    needs=("meta:tracestate",),
 )
 def tracestate_format(message: Message) -> Iterator[Finding]:
     """`_meta.tracestate` is a comma list of at most 32 key=value members, keys once each, beside a traceparent.
@@ -532,6 +534,7 @@ _PROPERTY = re.compile(rf"[ \t]*{_TOKEN}[ \t]*(?:=[ \t]*[\x21\x23-\x2b\x2d-\x3a\
     spec=META,
     sep="414",
     sorts=("request", "notification", "result"),
+    needs=("meta:baggage",),
 )
 def baggage_format(message: Message) -> Iterator[Finding]:
     """`_meta.baggage` is a comma list of key=value members with percent-encoded values and optional `;properties`.
@@ -581,6 +584,7 @@ def baggage_format(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 server/utilities/logging#error-handling",
     sep="2575",
+    needs=("meta:io.modelcontextprotocol/logLevel",),
 )
 def log_level_value(message: Message) -> Iterator[Finding]:
     """logLevel is one of debug, info, notice, warning, error, critical, alert, emergency.
@@ -619,6 +623,7 @@ def log_level_value(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec="2026-07-28 basic/patterns/progress#progress-flow",
+    needs=("meta:progressToken",),
 )
 def progress_token_type(message: Message) -> Iterator[Finding]:
     """A progress token is a string or an integer; `0` and `""` are tokens.
@@ -663,6 +668,7 @@ def progress_token_type(message: Message) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec="2026-07-28 basic/patterns/progress#progress-flow",
+    needs=("fact:reuse",),
 )
 def progress_token_reused(message: Message) -> Iterator[Finding]:
     """Each request that is running has a progress token of its own. Judged within one connection or one legacy session.
@@ -750,6 +756,16 @@ _SERVER_MEMBERS = ("tools", "prompts", "resources", "logging", "completions", "e
     spec="2026-07-28 schema#clientcapabilities",
     sep="2575",
     sorts=("request", "result"),
+    needs=(
+        "cap:roots",
+        "cap:sampling",
+        "cap:elicitation",
+        "cap:experimental",
+        "cap:extensions",
+        "cap:tasks",
+        "params:capabilities",
+        "result:capabilities",
+    ),
 )
 def capabilities_shape(message: Message) -> Iterator[Finding]:
     """Each known capability is an object; listChanged and subscribe inside are booleans.
@@ -810,6 +826,7 @@ def capabilities_shape(message: Message) -> Iterator[Finding]:
     severity="info",
     spec="2026-07-28 basic/index#statelessness",
     sep="2575",
+    needs=("fact:capabilities-change",),
 )
 def capabilities_change(message: Message) -> Iterator[Finding]:
     """Capabilities hold for one request; a client may declare others on the next.
@@ -859,6 +876,7 @@ def capabilities_change(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 schema#notificationmetaobject",
     sep="2575",
+    needs=("meta:io.modelcontextprotocol/subscriptionId",),
 )
 def subscription_id_elsewhere(message: Message) -> Iterator[Finding]:
     """subscriptionId marks the messages of a subscriptions/listen stream, and only those.

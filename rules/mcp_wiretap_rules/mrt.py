@@ -52,6 +52,7 @@ def _call(method: str, name: str | None) -> str:
     spec=CLIENT,
     sep="2322",
     methods=MRTR,
+    needs=("mrtr",),
 )
 def new_call_is_not_a_retry(message: Message) -> Iterator[Finding]:
     """A retry carries the requestState that the server gave; the same call without it is a new attempt.
@@ -558,6 +559,7 @@ def state_on_other_request(message: Message) -> Iterator[Finding]:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    needs=("mrtr",),
 )
 def state_replayed(message: Message) -> Iterator[Finding]:
     """A requestState whose operation has ended is not used again; where single use matters, the server refuses it.
@@ -1014,6 +1016,7 @@ def missing_input_rerequest(message: Message) -> Iterator[Finding]:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    needs=("mrtr",),
 )
 def altered_state_accepted(message: Message) -> Iterator[Finding]:
     """A server refuses a requestState that it did not give for this very request.
@@ -1074,6 +1077,7 @@ def altered_state_accepted(message: Message) -> Iterator[Finding]:
     spec=SERVER,
     sep="2322",
     methods=MRTR,
+    needs=("mrtr",),
 )
 def round_limit(message: Message) -> Iterator[Finding]:
     """An operation comes to an end after few rounds.
@@ -1180,6 +1184,7 @@ def _duration(seconds: float) -> str:
     spec="2663 Composition with Multi Round-Trip Requests",
     sep="2663",
     methods=MRTR,
+    needs=("mrtr",),
 )
 def input_after_task(message: Message) -> Iterator[Finding]:
     """Once an operation has become a task, its further input is asked for by the task.

@@ -335,6 +335,7 @@ def excluded_tool_called(message: Message) -> Iterator[Finding]:
     "PAR011", "param-header-missing", "Annotated argument present but header absent",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_header_missing(message: Message) -> Iterator[Finding]:
     """An argument whose parameter is annotated is mirrored in its Mcp-Param header; the empty string, 0 and false are values too.
@@ -374,6 +375,7 @@ def param_header_missing(message: Message) -> Iterator[Finding]:
     "PAR012", "param-header-for-null", "Header sent though the argument is null",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_header_for_null(message: Message) -> Iterator[Finding]:
     """An argument that is null has no header, also where the null is an object on the way to it.
@@ -410,6 +412,7 @@ def param_header_for_null(message: Message) -> Iterator[Finding]:
     "PAR013", "param-header-for-absent", "Header sent though the argument is absent",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_header_for_absent(message: Message) -> Iterator[Finding]:
     """An argument that is not there has no header. A default of the schema is no argument.
@@ -464,6 +467,7 @@ def _mismatches(message: Message, kind: str) -> Iterator[Finding]:
     "PAR014", "param-string-mismatch", "String argument and header differ",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_string_mismatch(message: Message) -> Iterator[Finding]:
     """The header of a string argument, decoded where it is a sentinel, has the argument's very value.
@@ -495,6 +499,7 @@ def param_string_mismatch(message: Message) -> Iterator[Finding]:
     "PAR015", "param-boolean-mismatch", "Boolean not mirrored as true/false",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_boolean_mismatch(message: Message) -> Iterator[Finding]:
     """The header of a boolean argument says `true` or `false`, in lower case.
@@ -526,6 +531,7 @@ def param_boolean_mismatch(message: Message) -> Iterator[Finding]:
     "PAR016", "param-integer-mismatch", "Integer header not numerically equal",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_integer_mismatch(message: Message) -> Iterator[Finding]:
     """The header of an integer argument is a decimal number equal to the argument. Its plain form (`42`) is best;
@@ -610,6 +616,7 @@ def param_integer_unsafe(fact: Message | ToolDefinition) -> Iterator[Finding]:
     "PAR018", "param-must-be-encoded", "Unsafe value mirrored without sentinel",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_must_be_encoded(message: Message) -> Iterator[Finding]:
     """An argument with characters beyond visible ASCII and inner spaces, or with spaces at its ends, travels as a sentinel.
@@ -648,6 +655,7 @@ def param_must_be_encoded(message: Message) -> Iterator[Finding]:
     "PAR019", "param-sentinel-invalid", "Mcp-Param sentinel does not decode",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_sentinel_invalid(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` of an Mcp-Param header stands padded Base64 of the standard alphabet, of a text in UTF-8.
@@ -691,6 +699,7 @@ def param_sentinel_invalid(message: Message) -> Iterator[Finding]:
     "PAR020", "param-needless-base64", "Sentinel around a safe value",
     on="request", methods=CALL, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_needless_base64(message: Message) -> Iterator[Finding]:
     """A value that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
@@ -723,6 +732,7 @@ def param_needless_base64(message: Message) -> Iterator[Finding]:
     "PAR021", "param-sentinel-lookalike-raw", "Literal that looks like a sentinel sent raw",
     on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_sentinel_lookalike_raw(message: Message) -> Iterator[Finding]:
     """An argument that itself begins with `=?base64?` and ends with `?=` is encoded once more.
@@ -760,6 +770,7 @@ def param_sentinel_lookalike_raw(message: Message) -> Iterator[Finding]:
     "PAR022", "param-header-undeclared", "Mcp-Param header the tool does not declare",
     on="request", methods=CALL, level="may-note", party="client", era="modern", severity="warning", versions=MODERN,
     spec=f"{HTTP}#custom-headers-from-tool-parameters", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_header_undeclared(message: Message) -> Iterator[Finding]:
     """Only parameters that the tool's definition annotates are mirrored.
@@ -836,6 +847,7 @@ def param_schema_unknown(message: Message) -> Iterator[Finding]:
     "PAR024", "param-stale-schema", "Headers follow an older definition",
     on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
+    needs=("fact:stale",),
 )  # fmt: skip
 def param_stale_schema(message: Message) -> Iterator[Finding]:
     """A client mirrors what the newest definition annotates that it has seen.
@@ -883,6 +895,7 @@ def param_stale_schema(message: Message) -> Iterator[Finding]:
     "PAR025", "param-header-duplicate", "Mcp-Param header repeated",
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
+    needs=("headers",),
 )  # fmt: skip
 def param_header_duplicate(message: Message) -> Iterator[Finding]:
     """Each Mcp-Param header is there once. A comma in one is part of its value.
@@ -929,6 +942,7 @@ def param_header_duplicate(message: Message) -> Iterator[Finding]:
     "PAR027", "mismatch-recovery", "After -32020 the client should refresh tools/list",
     on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
+    needs=("fact:repeats-refused",),
 )  # fmt: skip
 def mismatch_recovery(message: Message) -> Iterator[Finding]:
     """After a -32020 about parameters a client lists the tools anew, then repeats the call with the headers that are asked for.

@@ -150,6 +150,7 @@ def request_id_type(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{INDEX}#requests",
     sep="2567",
+    needs=("fact:reuse",),
 )
 def id_reused_in_flight(message: Message) -> Iterator[Finding]:
     """A client must not use the id of a request that is still unanswered. Judged only where both came over one connection.
@@ -199,6 +200,7 @@ def _reuses(message: Message, what: str, *how: str) -> list[Reuse]:
     era="legacy",
     severity="error",
     spec="2025-11-25 basic/index#requests",
+    needs=("fact:reuse",),
 )
 def id_reused_in_session(message: Message) -> Iterator[Finding]:
     """Within one session a client uses each request id once, even after it was answered.

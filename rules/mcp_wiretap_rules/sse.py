@@ -703,6 +703,7 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
+    needs=("fact:reissue",),
 )
 def reissue_reuses_id(message: Message) -> Iterator[Finding]:
     """A request whose stream broke is sent again as a new request, with a new id.

@@ -38,6 +38,7 @@ def _id_place(message: Message) -> str:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
+    needs=("fact:listen",),
 )
 def ack_not_first(message: Message) -> Iterator[Finding]:
     """The first message of a listen stream is notifications/subscriptions/acknowledged, or the error that refuses the request.
@@ -131,6 +132,7 @@ def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
+    needs=("fact:listen",),
 )
 def subscription_id_missing(message: Message) -> Iterator[Finding]:
     """Every notification on a listen stream, the acknowledgement too, carries the stream's subscriptionId in `params._meta`.
@@ -178,6 +180,7 @@ def subscription_id_missing(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
+    needs=("fact:listen",),
 )
 def subscription_id_wrong(message: Message) -> Iterator[Finding]:
     """The subscriptionId is the id of the listen request, the same value and JSON type.
@@ -474,6 +477,7 @@ def request_scoped_on_listen(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
+    needs=("fact:listen",),
 )
 def graceful_close_shape(message: Message) -> Iterator[Finding]:
     """A server ends a listen stream by a result that carries the subscriptionId; nothing follows it.

@@ -205,6 +205,7 @@ _SHAPE: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     severity="error",
     spec=f"{SPEC} #task-polling",
     sep="2663",
+    needs=("result:status", "params:status"),
 )
 def task_get_status_payload(message: Message) -> Iterator[Finding]:
     """The status says what else is there: input_required has inputRequests, completed a result, failed an error.
@@ -372,6 +373,7 @@ def task_backward_status(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SPEC} #task-execution-errors",
     sep="2663",
+    needs=("result:status", "params:status"),
 )
 def task_failed_misuse(message: Message) -> Iterator[Finding]:
     """`failed` means a protocol error, with a JSON-RPC error beside it. A tool that reports an error has completed, with isError.
@@ -423,6 +425,7 @@ def task_failed_misuse(message: Message) -> Iterator[Finding]:
     severity="info",
     spec=f"{SPEC} #task-execution-errors",
     sep="2663",
+    needs=("result:status", "params:status"),
 )
 def task_failed_message(message: Message) -> Iterator[Finding]:
     """A failed task should say why in `statusMessage`.
@@ -830,6 +833,7 @@ def task_removed_methods(message: Message) -> Iterator[Finding]:
     spec="2663 Backward Compatibility",
     sep="2663",
     methods=("tools/call",),
+    needs=("params:task",),
 )
 def task_param_ignored(message: Message) -> Iterator[Finding]:
     """`params.task` asked for a task in 2025-11-25; in the modern era the server decides, and ignores it.
@@ -1066,6 +1070,7 @@ def task_notification(message: Message) -> Iterator[Finding]:
     sep="2663",
     methods=("tools/call",),
     once="endpoint",
+    needs=("result:taskId",),
 )
 def task_id_weak(message: Message) -> Iterator[Finding]:
     """A task id cannot be guessed: long and random.

@@ -6,7 +6,7 @@ Spec: 2026-07-28 basic/transports/streamable-http#value-encoding, #server-valida
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from typing import Literal
@@ -51,6 +51,11 @@ class Fields:
                 else:
                     index[key] = [value]
         return index
+
+    @property
+    def index(self) -> Mapping[str, list[bytes]]:
+        """The values by lower-case name."""
+        return self._by_name()
 
     def all_bytes(self, name: str) -> list[bytes]:
         return self._by_name().get(name.lower(), [])
