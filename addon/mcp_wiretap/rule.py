@@ -29,6 +29,7 @@ from typing import Any, Literal, NamedTuple
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, mask, one_line
 
@@ -572,13 +573,11 @@ def _scope_of_modern(found: Rule, sender: str, exchange: Exchange, server: str) 
 
 def endpoint_matches(pattern: str, url: str) -> bool:
     """Whether an endpoint URL is meant by `[SCHEME://]HOST[:PORT][/PATH]`, `*` allowed (mcp_era, silences). "" means all."""
-    from urllib.parse import urlsplit
-
     if pattern in ("", "*"):
         return True
     scheme, _, rest = pattern.rpartition("://")
     host, slash, path = rest.partition("/")
-    parts = urlsplit(url)
+    parts = uri.split(url)
     if scheme and scheme.lower() != parts.scheme:
         return False
 

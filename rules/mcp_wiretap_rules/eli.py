@@ -14,6 +14,7 @@ from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.schema import check, kind_of
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
 from mcp_wiretap.wire.values import is_integer
@@ -98,10 +99,7 @@ def _incomplete(ask: Ask, revision: str | None) -> Iterator[tuple[str, str, Any,
 
 
 def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
+    parts = uri.split(url)
     return bool(parts.scheme and (parts.netloc or parts.path)) and not re.search(r"\s", url)
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace import faults, served
@@ -17,6 +16,7 @@ from mcp_wiretap.trace.finding import Severity
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.negotiation import Part
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.secret import one_line
 
@@ -496,12 +496,12 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     origin = exchange.request_fields.first("origin")
     if origin is None or exchange.status is None or not 200 <= exchange.status < 300 or exchange.kind != "mcp":
         return
-    host = urlsplit(exchange.url).hostname or ""
+    host = uri.host(exchange.url) or ""
     if origin != "null":
         if len(origin) > 2_000:
             return
-        asked = _host(origin)
-        if asked is None or _is_local(asked) or asked in (host, _host("//" + (exchange.authority or ""))):
+        asked = uri.host(origin)
+        if asked is None or _is_local(asked) or asked in (host, uri.host("//" + (exchange.authority or ""))):
             return
     fields = exchange.response_fields
     allowed = fields.first("access-control-allow-origin") if fields is not None else None
@@ -515,13 +515,6 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
         severity=None if local and not opened else "info",
         once=origin[:200],
     )
-
-
-def _host(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
 
 
 def _is_local(host: str) -> bool:

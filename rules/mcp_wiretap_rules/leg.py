@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.usage import Note
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
 
@@ -1071,9 +1071,9 @@ def http_sse_endpoint(item: StreamItem) -> Iterator[Finding]:
     if event.event == "endpoint":
         if event.index > 0:
             yield Finding("a second endpoint event", [evidence(f"{item.where}:", event.data, "one endpoint event")], "warning")
-        target = urlsplit(event.data)
+        target = uri.split(event.data)
         if target.netloc and exchange.authority and target.netloc.lower() != exchange.authority.lower():
-            own = urlsplit(exchange.url)
+            own = uri.split(exchange.url)
             if target.netloc.lower() != own.netloc.lower():
                 text = f"the endpoint event names another origin, {one_line(target.netloc, 60)}"
                 yield Finding(text, [evidence(f"{item.where}:", event.data, "the same origin")], "warning")

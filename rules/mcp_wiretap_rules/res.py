@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.discover import Drift, advertised
@@ -11,6 +10,7 @@ from mcp_wiretap.trace.lists import ListView
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema import kind_of
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_date_or_time, is_number
@@ -915,10 +915,7 @@ def icon_scheme(message: Message) -> Iterator[Finding]:
 
 
 def _is_local(src: str) -> bool:
-    try:
-        return urlsplit(src[:2_000]).hostname in ("localhost", "127.0.0.1", "::1")
-    except ValueError:
-        return False
+    return uri.host(src[:2_000]) in ("localhost", "127.0.0.1", "::1")
 
 
 def _icons(message: Message, method: str) -> Iterator[tuple[str, Any]]:

@@ -7,10 +7,10 @@ bodies has to be kept.
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_wiretap.trace.inspector import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import masked, one_line
 from mcp_wiretap.wire.values import digest
@@ -137,7 +137,7 @@ class Profile:
 
 def path_of(exchange: Exchange) -> str:
     """Where an endpoint is on its host: two builds of one server seldom share the port."""
-    return urlsplit(exchange.endpoint.url).path or "/"
+    return uri.split(exchange.endpoint.url).path or "/"
 
 
 def key_of(exchange: Exchange, request: Message) -> OperationKey:

@@ -7,10 +7,10 @@ Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transport
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urljoin, urlsplit
 
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.values import bounded
 
@@ -147,9 +147,9 @@ class Sessions:
     def announce(self, exchange: Exchange, address: str, at: float) -> Session:
         """The `endpoint` event of an HTTP+SSE stream: POSTs to that address belong to it."""
         base = exchange.url + ("?" + exchange.query if exchange.query else "")
-        target = urlsplit(urljoin(base, address))
+        target = uri.resolve(base, address)
         # Behind a reverse proxy the announced origin may be the public one: the path decides.
-        origin = exchange.url[: len(exchange.url) - len(urlsplit(exchange.url).path)]
+        origin = exchange.url[: len(exchange.url) - len(uri.split(exchange.url).path)]
         url = origin + target.path + ("?" + target.query if target.query else "")
         session = Session(url, exchange.endpoint, "http+sse", at, confirmed=True)
         self._put(self._announced, url, session)
