@@ -21,6 +21,7 @@ PERSON = {
         "nick": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "level": {"enum": ["low", "high"]},
         "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "home": {"type": "object", "required": ["city"]},
     },
     "required": ["name"],
     "additionalProperties": False,
@@ -39,7 +40,8 @@ def test_a_value_that_fits_has_no_problems_and_nothing_unchecked() -> None:
     ("value", "said"),
     [
         ({"name": 1}, "/name is an integer, not a string"),
-        ({}, "the root name is missing"),
+        ({}, "/name is missing"),
+        ({"name": "A", "home": {}}, "/home/city is missing"),
         ([], "the root is an array, not an object"),
         ({"name": ""}, "/name has 0 characters, fewer than 1"),
         ({"name": "A", "age": -1}, "/age is -1, less than 0"),

@@ -91,7 +91,9 @@ def canonical_dialect(uri: str) -> str | None:
 
 
 def words_of(problem: Problem) -> str:
-    """A problem with its place: `/properties/age/type is "strin", which is no JSON type`."""
+    """A problem with its place: `/properties/age/type is "strin", which is no JSON type`, `/options/unit is missing`."""
+    if problem.words.endswith(" is missing"):  # told at the object that lacks it
+        return f"{pointer(*problem.path)}/{problem.words}"
     return f"{pointer(*problem.path) or 'the root'} {problem.words}"
 
 
