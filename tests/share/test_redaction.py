@@ -1,5 +1,6 @@
 """No secret leaves the house, in whatever encoding; and nothing else changes."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,10 @@ from mcp_wiretap.proxy.rewriting import flows_of
 from mcp_wiretap.proxy.sharing import copy
 from mcp_wiretap.share.places import Named
 from mcp_wiretap.share.redact import Redactor
+from mcp_wiretap.wire import jose
+from mcp_wiretap.wire.coding import decode_body
+from mcp_wiretap.wire.secret import mask
+from tests.cli.recordings import record, write
 from tests.share import planting
 
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.flow"))
@@ -138,3 +143,87 @@ def test_very_short_secrets_are_replaced_in_their_own_place_only(tmp_path: Path)
 def test_what_cannot_be_redacted_by_is_refused(value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(_planted(tmp_path)), "--format", "har", "--redact", value]) == 2
     assert value in capsys.readouterr().err
+
+
+STATES = {
+    "signed JSON": '{"user": "ada", "amount": 10, "sig": "9f3c6a0b7d2e4f8a9c1b5d6e7f8091a2"}',
+    "JSON": '{"user": "ada", "amount": 10}',
+    "Base64 of JSON": "eyJ1c2VyIjogImFkYSIsICJhbW91bnQiOiAxMH0=",
+    "a handle": "v1.9f3c6a0b7d2e4f8a9c1b5d6e7f8091a2",
+    "a word": "waiting",
+    "a signed token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEiLCJleHAiOjF9.MEUCIQDx1N3ksRZ3mS2o",
+}
+
+
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_a_state_is_as_readable_or_not_as_it_was(state: str, tmp_path: Path) -> None:
+    written = json.dumps(state)
+    record(
+        tmp_path / "a.flow",
+        f"""
+modern tools/call {{"name": "pay", "arguments": {{}}}}
+  -> raw-result {{"resultType": "input_required", "requestState": {written}, "inputRequests": {{}}}}
+modern tools/call {{"name": "pay", "arguments": {{}}}}
+  params {{"name": "pay", "arguments": {{}}, "requestState": {written}, "inputResponses": {{}}}}
+  -> result {{"content": []}}
+""",
+    )
+    flows = _redacted(tmp_path / "a.flow", tmp_path)
+    assert state.encode() not in b"".join(flow.request.raw_content or b"" for flow in flows)
+    assert _findings(tmp_path / "clean.flow") == _findings(tmp_path / "a.flow")
+
+
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+
+def test_the_challenge_of_a_verifier_is_kept(tmp_path: Path) -> None:
+    record(
+        tmp_path / "a.flow",
+        f"""
+POST /token
+  header Content-Type: application/x-www-form-urlencoded
+  body grant_type=authorization_code&code=abcdef0123456789&code_verifier={VERIFIER}
+  -> 200 application/json {{"access_token": "t-0123456789abcdef", "token_type": "Bearer"}}
+""",
+    )
+    flow = _redacted(tmp_path / "a.flow", tmp_path)[0]
+    assert VERIFIER not in flow.request.get_text()
+    assert flow.metadata["mcp.redacted"] == {"challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}
+
+
+def test_a_token_stays_one_for_the_same_audience_and_nobody_in_particular(tmp_path: Path) -> None:
+    claims = {"iss": "https://a.example", "aud": "https://m.example", "sub": "ada@example.com", "exp": 1, "name": "Ada"}
+    head, body = (jose.encode(json.dumps(part).encode()) for part in ({"alg": "ES256"}, claims))
+    token = f"{head}.{body}.c2lnbmF0dXJl"
+    record(tmp_path / "a.flow", f"modern tools/list {{}}\n  header Authorization: Bearer {token}\n  -> result {{}}")
+    given = _redacted(tmp_path / "a.flow", tmp_path)[0].request.headers["authorization"].removeprefix("Bearer ")
+    read = jose.read(given)
+    assert given != token and read is not None
+    assert (read.text("iss"), read.audience, read.number("exp")) == ("https://a.example", ("https://m.example",), 1)
+    assert read.text("sub") != "ada@example.com" and read.text("name") != "Ada"
+
+
+def test_masks_of_secrets_are_not_plain_hashes_either(tmp_path: Path) -> None:
+    source = _planted(tmp_path)
+    flow = next(f for f in flows_of(source) if isinstance(f, HTTPFlow))
+    told = mask(flow.request.headers["mcp-session-id"])
+    flow.comment = f"the session {told} and {mask('another')}"
+    with source.open("wb") as file:
+        write(file, flow)
+    clean = _redacted(source, tmp_path)[0]
+    assert told not in clean.comment and mask("another") not in clean.comment
+    assert mask(clean.request.headers["mcp-session-id"]) in clean.comment
+
+
+def test_what_follows_a_body_that_was_cut_short_is_still_missing(tmp_path: Path) -> None:
+    source = _planted(tmp_path)
+    flow = next(f for f in flows_of(source) if isinstance(f, HTTPFlow))
+    assert flow.response is not None
+    packed = gzip.compress(json.dumps({"access_token": "t-0123456789abcdef"}).encode() * 50)
+    flow.response.raw_content = packed[:-12]
+    with source.open("wb") as file:
+        write(file, flow)
+    clean = _redacted(source, tmp_path)[0]
+    assert clean.response is not None
+    plain, problem = decode_body(clean.response.raw_content or b"", "gzip", 1 << 20)
+    assert problem == "cut short" and b"t-0123456789abcdef" not in plain and b"access_token" in plain

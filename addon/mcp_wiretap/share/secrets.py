@@ -6,8 +6,6 @@ at it: how long a session id is, whether a state is Base64, whether a header val
 without who it is for and with a signature that is none.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -17,11 +15,12 @@ from typing import Any
 
 import re2
 
-from mcp_wiretap.wire import jose
+from mcp_wiretap.wire import jose, opaque
 
 SHORTEST = 8  # bytes; a shorter secret is replaced in its own place only: elsewhere it may be any word
 _PREFIX = 8
 _SIGN = "redacted"  # how a long one begins, so that a reader sees what it is
+_SHAPED = 60  # tries to find a placeholder of the secret's form
 _LONG = 20  # letters and digits from which on there is room for that
 _KNOWN_PREFIX = re.compile(r"sk-(?:ant-|proj-)?|gh[opsu]_|github_pat_|glpat-|xox[abposr]-|AKIA|-----BEGIN [A-Z ]*-----")
 _KEPT_CLAIMS = frozenset({"iss", "aud", "scope", "scp", "client_id", "azp", "cnf", "htm", "htu", "token_use", "typ"})
@@ -54,6 +53,7 @@ class Secrets:
         self._placeholders: dict[bytes, bytes] = {}
         self._given: set[bytes] = set()
         self._real: set[bytes] = set()
+        self._by_mask: dict[str, bytes] = {}
         self._masks: dict[str, str] = {}  # digits of a secret's mask -> those of its placeholder's
         self._new_masks: set[str] = set()
         self._everywhere: dict[bytes, list[bytes]] = {}  # by the first bytes, the longest first
@@ -86,6 +86,8 @@ class Secrets:
     def mask(self, digits: str) -> str:
         """The digits of a mask (wire.secret) as they may leave the house: those of the placeholder, or keyed ones where the
         secret is not known. A plain hash lets anybody try out guesses."""
+        if digits in self._by_mask:
+            self.placeholder(self._by_mask[digits])
         if digits not in self._masks:
             self._masks[digits] = hmac.digest(self._key, b"mask\0" + digits.encode(), "sha256").hex()[:8]
             self._new_masks.add(self._masks[digits])
@@ -96,6 +98,7 @@ class Secrets:
         if not secret:
             return
         self._real.add(secret)
+        self._by_mask[_digits(secret)] = secret
         if placeholder is not None and secret not in self._placeholders:
             self._put(secret, placeholder)
         if len(secret) < SHORTEST or _is_word(secret):
@@ -128,13 +131,14 @@ class Secrets:
         if (token := self._token(secret)) is not None:
             return token
         number = _NUMBER.fullmatch(secret) is not None
-        for attempt in range(200):
+        silent = readable(secret) is None  # the letters of a signed state are gone, and with them what says that it is signed
+        for attempt in range(_SHAPED):
             made = self._number(secret, attempt) if number else self._formed(secret, attempt)
-            if made != secret and made not in self._given and made not in self._real:
+            if made != secret and made not in self._given and made not in self._real and not (silent and readable(made)):
                 return made
         if number:  # all of that length are taken; a number it must be
             return self._number(secret, 0)
-        return self._stream(secret, b"other", 16).hex().encode()  # all texts of that form are taken
+        return self._stream(secret, b"other", max(len(secret) // 2, 16)).hex().encode()  # no text of that form will do
 
     def _formed(self, secret: bytes, attempt: int) -> bytes:
         try:
@@ -222,23 +226,7 @@ def _quoted(literal: bytes) -> bytes:
     return b"".join(b"\\x%02x" % byte for byte in literal)
 
 
-def readable(state: bytes) -> str | None:
-    """Whether a state says something to who reads it: `json`, `base64 json`, or None. (What SEC001 goes by.)"""
-    if _is_json(state):
-        return "json"
-    text = state.rstrip(b"=")
-    try:
-        data = base64.b64decode(text + b"=" * (-len(text) % 4), b"-_" if set(b"-_") & set(text) else None, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return "base64 json" if _is_json(data) else None
-
-
-def _is_json(data: bytes) -> bool:
-    if data[:1] not in (b"{", b"["):
-        return False
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def readable(secret: bytes) -> str | None:
+    """What a secret is to everybody who reads it (`Base64 of JSON`); None where it says nothing. (SEC001 goes by it.)"""
+    opened = opaque.open_(secret.decode("utf-8", "replace"))
+    return opened.form if opened is not None else None
