@@ -46,8 +46,8 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> closed client|server|unknown     how it ended, where it did not simply complete
       -> open                 it has not ended (yet)
 
-An exchange without `->` lines got no answer. Answers to initialize open a session (Mcp-Session-Id "session-1-of-the-example" ...) unless
-`-> -header Mcp-Session-Id` is there.
+An exchange without `->` lines got no answer. Answers to initialize open a session (Mcp-Session-Id
+"session-1-of-the-example" ...) unless `-> -header Mcp-Session-Id` is there.
 """
 
 import json
@@ -435,9 +435,7 @@ class _Reader:
             named.add("mcp-session-id")
         fields = [(n, v) for n, v in headers if n.lower() not in named] + exchange.response
         fields = [(n, v) for n, v in fields if n.lower() not in exchange.removed]
-        self.events.append(
-            ResponseStarted(exchange.flow, self.now, status, Fields([(n.encode(), _latin(v)) for n, v in fields]))
-        )
+        self.events.append(ResponseStarted(exchange.flow, self.now, status, Fields([(n.encode(), _latin(v)) for n, v in fields])))
 
     def _event(self, exchange: _Exchange, data: str) -> None:
         if not exchange.streaming:

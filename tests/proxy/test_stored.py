@@ -11,9 +11,7 @@ from mcp_wiretap.trace.events import ExchangeEnded, RequestSeen, ResponseStarted
 from mcp_wiretap.wire.sse import SseParser
 from tests.proxy import flows
 
-PIECES = st.sampled_from(
-    b"\n|\r|\r\n|data: x|data|data:|dat|database: y|: c|id: 1|event: e|\xef\xbb\xbf|z".split(b"|")
-)
+PIECES = st.sampled_from(b"\n|\r|\r\n|data: x|data|data:|dat|database: y|: c|id: 1|event: e|\xef\xbb\xbf|z".split(b"|"))
 
 
 def of(flow, limit=1 << 20):

@@ -49,9 +49,7 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     by, why = _who(error, response, metadata)
     dropped = metadata.get("mcp.dropped")
     events.append(
-        ExchangeEnded(
-            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem
-        )
+        ExchangeEnded(flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem)
     )
     return events
 

@@ -1,6 +1,6 @@
 """An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
 
-    ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])][: MESSAGE [ID] (+k)]
+ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])][: MESSAGE [ID] (+k)]
 """
 
 from mcp_wiretap.trace.finding import RANK, Finding
