@@ -10,9 +10,26 @@ A rule is one function in a rule pack, marked with `@rule`, given the fact it su
         if ...:
             yield Finding("Mcp-Method says tools/call, the body says tools/list", [evidence(...)])
 
-Packs are found by the entry point group `mcp_wiretap.rules`: each entry point names a package; every module in it is imported
-and its rules collected. A fault in a rule is contained: it is counted on the exchange and the other rules go on. A rule may also
-yield `Unchecked(what, why)` for what it could not judge.
+Writing one:
+
+- **The fact.** `on` names it (`On` lists all): a `Message` (`params`, `result`, `error_code`, of an answer `request`), a
+  `StreamItem`, a `ToolDefinition`, or an `Exchange`. Values come from anybody: look with `isinstance` before use. `methods`,
+  `sorts` and `needs` say for which facts there is anything to find; the rule is then not called for others, which is what keeps a
+  plain call cheap.
+- **The scope.** `era`, `versions` and `party` decide for which traffic it holds. That is settled here (`_scope`), by what the
+  request declares and what the server has shown: a rule does not ask for the era.
+- **No memory.** A rule keeps nothing between calls and reads no clock, socket or file. What needs history is written on the
+  exchange by a tracker (`mcp_wiretap.trace.tracker`): `exchange.tool`, `exchange.mrtr`, `exchange.facts[...]`.
+- **The finding.** One sentence without a full stop that has the values in it, and `evidence` for each place on the wire:
+  `message.place("params", "name")`, `request.header:Mcp-Name`, `response.status`. Secrets are masked and values cut here. The
+  finding's `severity` may be milder than the rule's, never harsher. What cannot be judged is `Unchecked(what, why)`, not silence.
+- **The docstring** is what `explain` prints: what is demanded, `Why:`, `Fix:`, and `Wrong::` and `Right::` with the smallest
+  exchanges that make the rule speak and keep it silent, in the notation of `mcp_wiretap.example`. `read_script` of that module
+  makes events of them, so a test is: feed them to `Inspector(RuleBook.of(rules))` and look at `exchange.findings`.
+
+Packs are found by the entry point group `mcp_wiretap.rules`: each entry point names a module or a package; a package's modules
+are imported, too, and the rules in them collected. A plain file does as well (`load_file`). Ids are unique among all packs; the
+letters before the number are the family. A fault in a rule is contained: it is counted on the exchange, the other rules go on.
 """
 
 import importlib

@@ -1,5 +1,6 @@
 """Rules of one's own: a plain Python file beside the installed packs, and what happens when such a rule is wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,12 @@ def test_a_fault_in_a_users_rule_is_counted_and_harms_no_other(tmp_path: Path) -
     (exchange,) = _judged(CALL, [*load_file(str(path)), *load_file(str(EXAMPLE))])
     assert [f.rule for f in exchange.findings] == ["ACME001"]
     assert exchange.faults == [("rule ACME002", "ZeroDivisionError: division by zero")]
+
+
+def test_the_rule_of_the_readme_works(tmp_path: Path) -> None:
+    readme = (Path(__file__).parent.parent.parent / "README.md").read_text()
+    [written] = [block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "@rule(" in block]
+    file = tmp_path / "house_rules.py"
+    file.write_text(written)
+    (exchange,) = _judged(CALL, load_file(str(file)))
+    assert [f.message for f in exchange.findings] == ["the tool deploy names no team"]
