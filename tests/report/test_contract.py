@@ -86,7 +86,7 @@ def test_a_jsonrpc_id_keeps_its_type(id_text: str, kept: Any) -> None:
 def test_an_id_of_five_thousand_digits_does_not_break_readers() -> None:
     script = f'POST http://server.example/mcp\n  body {{"jsonrpc": "2.0", "id": {"7" * 5000}, "method": "ping"}}\n'
     identifier = written(audit(script))["flows"][0]["jsonrpc_id"]
-    assert identifier.startswith("777") and identifier.endswith("(5000 characters)")
+    assert identifier.startswith("777") and identifier.endswith("7…")
 
 
 def test_a_batch_lists_its_messages_also_after_its_bodies_are_gone() -> None:

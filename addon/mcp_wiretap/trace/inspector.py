@@ -785,7 +785,7 @@ def _short_id(value: object) -> object:
     if isinstance(value, str):
         return _cut(value)
     text = jsonrpc.dumps(value, most=_LONGEST)
-    return value if len(text) < _LONGEST and not isinstance(value, dict | list) else text
+    return value if len(text) < _LONGEST else text + "…"
 
 
 def _client(exchange: Exchange) -> tuple[str, str] | None:
