@@ -421,8 +421,8 @@ def result_and_error(message: Message) -> Iterator[Finding]:
           -> error -32603
     """
     rpc = message.rpc
-    if not isinstance(rpc.body, dict) or "method" in rpc.body:
-        return
+    if not isinstance(rpc.body, dict) or ("method" in rpc.body and (rpc.kind != "invalid" or message.party == "client")):
+        return  # RPC021 tells of a client whose method is no string
     if rpc.kind in ("result", "error") and "result" in rpc.body and "error" in rpc.body:
         yield Finding("both result and error are there", [evidence(message.place("error"), rpc.error, "one of the two")])
     elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0" and "error" not in rpc.body:
