@@ -10,6 +10,7 @@ from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules.extensions import extensions_of
 
 SPEC = "io.modelcontextprotocol/ui 2026-01-26"
 UI = "io.modelcontextprotocol/ui"
@@ -136,8 +137,7 @@ def _linked(message: Message, uri: str) -> bool:
 
 
 def _declares_ui(capabilities: Any) -> bool:
-    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
-    return isinstance(extensions, dict) and UI in extensions
+    return UI in extensions_of(capabilities)
 
 
 def _is_app_type(mime: Any) -> bool:
@@ -339,9 +339,7 @@ def ui_client_mime_settings(message: Message) -> Iterator[Finding]:
           capabilities {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
           -> result {"tools": []}
     """
-    declared = message.meta.get(rev.CLIENT_CAPABILITIES)
-    extensions = declared.get("extensions") if isinstance(declared, dict) else None
-    settings = extensions.get(UI) if isinstance(extensions, dict) else None
+    settings = extensions_of(message.meta.get(rev.CLIENT_CAPABILITIES)).get(UI)
     if not isinstance(settings, dict) or not settings:
         return  # {} is tolerated
     types = settings.get("mimeTypes")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.trace.discover import advertised
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -184,11 +185,10 @@ def completion_capability(message: Message) -> Iterator[Finding]:
         modern completion/complete {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}}
           -> result {"completion": {"values": []}}
     """
-    from mcp_wiretap_rules.log import advertised
-
-    capabilities = advertised(message.exchange)
-    if message.rpc.kind == "result" and capabilities is not None and "completions" not in capabilities:
+    told = advertised(message.exchange)
+    if message.rpc.kind == "result" and told is not None and "completions" not in told[0]:
         yield Finding(
             "the server completes, but does not advertise completions",
             [evidence(message.place("result", "completion"), "a result", "capabilities.completions")],
+            related=(told[1],) if told[1] else (),
         )

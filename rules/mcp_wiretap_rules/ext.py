@@ -9,6 +9,7 @@ from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules.extensions import extensions_of
 
 NEGOTIATION = "2026-07-28 basic/versioning#extension-negotiation"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -131,8 +132,7 @@ def extension_used_undeclared(message: Message) -> Iterator[Finding]:
     """
     exchange = message.exchange
     if message.party == "server":
-        extensions = exchange.capabilities.get("extensions")
-        if not isinstance(extensions, dict) or TASKS not in extensions:
+        if TASKS not in extensions_of(exchange.capabilities):
             yield Finding(
                 f"{message.method} to a client that did not declare {TASKS}",
                 [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],
@@ -141,8 +141,7 @@ def extension_used_undeclared(message: Message) -> Iterator[Finding]:
     advertised = exchange.endpoint.capabilities
     if advertised is None or not exchange.endpoint.modern:
         return
-    extensions = advertised.get("extensions")
-    if not isinstance(extensions, dict) or TASKS not in extensions:
+    if TASKS not in extensions_of(advertised):
         yield Finding(
             f"{message.method}, but the server does not advertise {TASKS}",
             [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.discover import advertised
+from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
@@ -205,18 +206,13 @@ def log_capability_missing(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     exchange = message.exchange
-    capabilities = advertised(exchange)
-    if capabilities is not None and "logging" not in capabilities:
+    told = advertised(exchange)
+    if told is not None and "logging" not in told[0]:
         yield Finding(
-            "the server logs, but does not advertise logging", [evidence(message.place("method"), "notifications/message")]
+            "the server logs, but does not advertise logging",
+            [evidence(message.place("method"), "notifications/message")],
+            related=(told[1],) if told[1] else (),
         )
-
-
-def advertised(exchange: Exchange) -> dict[str, object] | None:
-    """What the server advertised to this client: by its session's initialize, or by the newest discover. None: not seen."""
-    if exchange.claim.modern:
-        return exchange.endpoint.capabilities
-    return exchange.session.server_capabilities if exchange.session is not None else None
 
 
 _SECRETS = re.compile(

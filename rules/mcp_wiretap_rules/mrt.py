@@ -13,6 +13,7 @@ from mcp_wiretap.trace.mrtr import SHORT, Item, Round
 from mcp_wiretap.trace.schema import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap_rules.extensions import names_a_foreign_one
 from mcp_wiretap_rules.inputs import ELICIT, KINDS, MRTR, ROOTS, SAMPLE, Reply, asks, declared, mode, replies, supports
 
 MRTR_PAGE = "2026-07-28 basic/patterns/mrtr"
@@ -21,7 +22,6 @@ SERVER = f"{MRTR_PAGE}#server-requirements-basic-workflow"
 AT_ONCE_S = 10.0  # a call repeated within it was not held up by a person
 ROUNDS = 5  # more are worth a look
 _REFUSED = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION, rev.METHOD_NOT_FOUND})
-_OFFICIAL = ("io.modelcontextprotocol/",)
 
 
 def _names(keys: tuple[str, ...]) -> str:
@@ -821,9 +821,7 @@ def _request_problem(message: Message, request: Any) -> tuple[str, tuple[str, ..
 def _foreign_extension(message: Message) -> bool:
     """An extension that this tool does not know was declared: it may define further kinds."""
     request = message.request
-    found = declared(request.exchange) if request is not None else None
-    extensions = found.get("extensions") if found is not None else None
-    return isinstance(extensions, dict) and any(not name.startswith(_OFFICIAL) for name in extensions)
+    return request is not None and names_a_foreign_one(declared(request.exchange))
 
 
 @rule(

@@ -15,6 +15,7 @@ from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_date_or_time, is_number
 from mcp_wiretap_rules import blocks, shapes
+from mcp_wiretap_rules.extensions import names_a_foreign_one
 from mcp_wiretap_rules.inputs import MRTR, declared
 
 RESULT_TYPE = "2026-07-28 basic/index#resulttype"
@@ -40,7 +41,6 @@ _ACKNOWLEDGED = {
     "resourceSubscriptions": ("resources", "subscribe"),
 }
 _BEFORE_THE_METHOD = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
-_OFFICIAL = "io.modelcontextprotocol/"
 
 
 def _owner(answer: Message) -> Exchange:
@@ -143,8 +143,7 @@ def result_type_unknown(message: Message) -> Iterator[Finding]:
         )
         return
     capabilities = declared(_owner(message)) or {}
-    extensions = capabilities.get("extensions")
-    may_be = isinstance(extensions, dict) and any(not name.startswith(_OFFICIAL) for name in extensions)
+    may_be = names_a_foreign_one(capabilities)
     yield Finding(
         f"resultType is {one_line(kind, 40)}, which the client must take for invalid",
         [evidence(message.place("result", "resultType"), kind, "complete or input_required")],

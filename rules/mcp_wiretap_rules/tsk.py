@@ -11,6 +11,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer, is_time
+from mcp_wiretap_rules.extensions import extensions_of
 
 SPEC = "io.modelcontextprotocol/tasks (ext-tasks draft)"
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -24,15 +25,9 @@ def _view(fact: Exchange | Message) -> TaskView | None:
     return exchange.facts.get("task")
 
 
-def declares_tasks(capabilities: Any) -> bool:
-    """Whether capabilities name the tasks extension."""
-    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
-    return isinstance(extensions, dict) and EXTENSION in extensions
-
-
 def _request_declares(message: Message) -> bool:
     request = message.request or message
-    return declares_tasks(request.meta.get(rev.CLIENT_CAPABILITIES))
+    return EXTENSION in extensions_of(request.meta.get(rev.CLIENT_CAPABILITIES))
 
 
 @rule(
