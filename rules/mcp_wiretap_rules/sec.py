@@ -59,6 +59,7 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}(?:@|%40)[\w-]{1,63}\.[\w.-]{2,}")
     sep="2322",
     versions=MODERN,
     methods=("tools/call", "prompts/get", "resources/read"),
+    needs=("result:requestState",),
 )
 def state_readable(message: Message) -> Iterator[Finding]:
     """A requestState that carries data is sealed or signed: the client hands it back, and may hand back something else.
@@ -173,6 +174,7 @@ def _is_dense(text: str) -> bool:
     sep="2322",
     versions=MODERN,
     methods=("tools/call", "prompts/get", "resources/read"),
+    needs=("mrtr",),
 )
 def state_of_another(message: Message) -> Iterator[Finding]:
     """A requestState is bound to the user for whom it was made: with another user's token it is refused.
@@ -249,6 +251,7 @@ def _same_user(one: Token | None, two: Token | None) -> bool | None:
     sep="2322",
     versions=MODERN,
     methods=("tools/call", "prompts/get", "resources/read"),
+    needs=("mrtr",),
 )
 def state_long_lived(message: Message) -> Iterator[Finding]:
     """A requestState runs out after a reasonable time. People may take long to answer, so this is but a note.
@@ -304,6 +307,7 @@ def state_long_lived(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/index#_meta",
     sep="414",
     versions=MODERN,
+    needs=("meta:baggage",),
 )
 def baggage_sensitive(message: Message) -> Iterator[Finding]:
     """Baggage goes to every system on the way of a trace: it should hold nothing personal, and no secret.
@@ -384,7 +388,7 @@ def session_in_url(exchange: Exchange) -> Iterator[Finding]:
     in_path = len(session_id) > 7 and session_id in exchange.url.split("/")
     if not named and not in_path:
         return
-    old = exchange.session is not None and exchange.session.transport == "http+sse"
+    old = not session_id or (exchange.session is not None and exchange.session.transport == "http+sse")
     where = f"request.query:{one_line(named, 60)}" if named else "request.url"
     yield Finding(
         f"the session id stands in the URL{f', as {one_line(named, 60)}' if named else ''}",
