@@ -182,7 +182,10 @@ class Tasks(Tracker):
         task.polls += 1
         if task.last_poll is not None:
             view.gap_ms = (exchange.started - task.last_poll) * 1000
-            if is_number(task.poll_ms) and task.poll_ms > 0 and view.gap_ms < 0.8 * task.poll_ms:
+            pace = (
+                view.terminal_before is None and is_number(task.poll_ms) and task.poll_ms > 0
+            )  # an end is fetched, not polled for
+            if pace and view.gap_ms < 0.8 * task.poll_ms:
                 view.poll_ms = float(task.poll_ms)
                 task.fast += 1
         task.last_poll = exchange.started
