@@ -1,5 +1,6 @@
 """No secret leaves the house, in whatever encoding; and nothing else changes."""
 
+import base64
 import gzip
 import json
 from collections import Counter
@@ -109,8 +110,9 @@ def test_equal_secrets_stay_equal_and_lengths_right(tmp_path: Path) -> None:
 
 
 def test_what_is_no_secret_is_left_to_the_byte(tmp_path: Path) -> None:
-    flows = _redacted(_planted(tmp_path), tmp_path)
-    before = [flow for flow in flows_of(_planted(tmp_path)) if isinstance(flow, HTTPFlow)]
+    source = _planted(tmp_path)
+    flows = _redacted(source, tmp_path)
+    before = [flow for flow in flows_of(source) if isinstance(flow, HTTPFlow)]
     assert flows[0].response is not None and before[0].response is not None
     assert flows[0].response.raw_content == before[0].response.raw_content  # gzip as the server wrote it
     assert flows[0].request.headers["cookie"].startswith("theme=")
@@ -227,3 +229,58 @@ def test_what_follows_a_body_that_was_cut_short_is_still_missing(tmp_path: Path)
     assert clean.response is not None
     plain, problem = decode_body(clean.response.raw_content or b"", "gzip", 1 << 20)
     assert problem == "cut short" and b"t-0123456789abcdef" not in plain and b"access_token" in plain
+
+
+def test_basic_credentials_keep_the_client_and_lose_the_password(tmp_path: Path) -> None:
+    given = base64.b64encode(b"client-1:hunter2-and-more").decode()
+    record(
+        tmp_path / "a.flow",
+        f"""
+POST /token
+  header Content-Type: application/x-www-form-urlencoded
+  header Authorization: Basic {given}
+  body grant_type=client_credentials&x=hunter2-and-more
+  -> 200 application/json {{"access_token": "t-0123456789abcdef", "token_type": "Bearer"}}
+""",
+    )
+    flow = _redacted(tmp_path / "a.flow", tmp_path)[0]
+    user, _, password = base64.b64decode(flow.request.headers["authorization"].removeprefix("Basic ")).decode().partition(":")
+    assert user == "client-1" and password != "hunter2-and-more"
+    assert flow.request.get_text() == f"grant_type=client_credentials&x={password}"
+
+
+@pytest.mark.parametrize(
+    ("argument", "header", "named"),
+    [
+        ('"pin": "1234"', "1234", ("pin",)),
+        ('"pin": 1234', "1234", ("pin",)),
+        ('"pin": "\\u00fc"', "=?base64?w7w=?=", ("pin",)),
+        ('"pin": "a pin of some length"', "a pin of some length", ("$.params.arguments.pin",)),
+    ],
+)
+def test_a_mirrored_secret_still_matches_its_header(argument: str, header: str, named: tuple[str, ...], tmp_path: Path) -> None:
+    kind = "integer" if argument.endswith("4") else "string"
+    record(
+        tmp_path / "a.flow",
+        f"""
+modern tools/list {{}}
+  -> tool pay {{"pin": {{"type": "{kind}", "x-mcp-header": "Pin"}}}}
+modern tools/call {{"name": "pay", "arguments": {{{argument}}}}}
+  header Mcp-Param-Pin: {header}
+  -> result {{"content": []}}
+""",
+    )
+    flow = _redacted(tmp_path / "a.flow", tmp_path, *named)[1]
+    assert flow.request.headers["mcp-param-pin"] != header
+    assert _findings(tmp_path / "clean.flow") == _findings(tmp_path / "a.flow")
+
+
+def test_a_har_is_redacted_as_it_reads(tmp_path: Path) -> None:
+    source = RECORDINGS[0].parent / "subscriptions-modern-http.flow"
+    assert main(["export", str(source), "--format", "har", "--output", str(tmp_path / "a.har")]) == 0
+    before = {flow.id: flow for flow in flows_of(tmp_path / "a.har") if isinstance(flow, HTTPFlow)}
+    for flow in _redacted(tmp_path / "a.har", tmp_path):
+        was = before[flow.id]
+        assert flow.request.raw_content == was.request.raw_content and flow.request.headers == was.request.headers
+        assert flow.response is not None and was.response is not None
+        assert flow.response.raw_content == was.response.raw_content

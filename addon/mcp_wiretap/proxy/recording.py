@@ -51,6 +51,11 @@ class Recording:
     def flows(self) -> int:
         return len(self.flow_ids)
 
+    @property
+    def entries(self) -> list[State]:
+        """The states of the flows of a HAR; none of a .flow file, which is read flow by flow."""
+        return self._entries or []
+
     def events(self) -> Iterator[Event]:
         """The events of all flows in time order. May be asked for again."""
         heap: list[tuple[float, int, int, list[Event]]] = []  # (time of the next event, order of start, its place, all events)
