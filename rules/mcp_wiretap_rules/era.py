@@ -386,7 +386,7 @@ def initialize_rejection_names_versions(message: Message) -> Iterator[Finding]:
 
 _REMOVED = {
     "initialize": "server/discover, or the envelope alone",
-    "ping": "any request",
+    "ping": "nothing: any answer shows that the server lives",
     "logging/setLevel": "io.modelcontextprotocol/logLevel in _meta",
     "resources/subscribe": "subscriptions/listen",
     "resources/unsubscribe": "subscriptions/listen",

@@ -82,7 +82,7 @@ def test_a_report_in_each_format(addon, tmp_path, ending):
     through(addon, wrong())
     path = tmp_path / f"report.{ending}"
     said = call(addon, "mcp.report", "@all", str(path))
-    assert said == f"{path}: 1 flows: 1 errors, 0 warnings"
+    assert said == f"{path}: 1 flow: 1 error, 0 warnings"
     assert "HDR006" in path.read_text("utf-8")
 
 

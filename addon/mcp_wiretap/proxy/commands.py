@@ -17,7 +17,7 @@ from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.comment import shown
 from mcp_wiretap.report.pages import text as pages
-from mcp_wiretap.report.words import short_flow
+from mcp_wiretap.report.words import plural, short_flow
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
@@ -120,7 +120,8 @@ class Commands:
         except (OSError, ValueError) as error:
             raise exceptions.CommandError(f"mcp.report: {error}") from error
         counts = audit.summary
-        said = f"{target}: {counts['flows']} flows: {counts['error']} errors, {counts['warning']} warnings"
+        found = f"{plural(counts['error'], 'error')}, {plural(counts['warning'], 'warning')}"
+        said = f"{target}: {plural(counts['flows'], 'flow')}: {found}"
         _tell([said])
         return said
 
