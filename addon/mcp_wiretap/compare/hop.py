@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_wiretap.compare.profile import OperationKey, key_of
-from mcp_wiretap.trace.inspector import Judge
-from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.compare.watching import Watching
+from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import mask, mask_header, masked, one_line
 
@@ -43,33 +43,12 @@ class Side:
 
 
 @dataclass(slots=True)
-class Hops:
+class Hops(Watching):
     """A judge that keeps the operations of one side."""
 
-    judge: Judge
     sides: dict[str, Side] = field(default_factory=dict)
 
-    def requested(self, exchange: Exchange) -> bool:
-        return self.judge.requested(exchange)
-
-    def said(self, message: Message) -> bool:
-        return self.judge.said(message)
-
-    def event(self, item: StreamItem) -> bool:
-        return self.judge.event(item)
-
-    def ended(self, exchange: Exchange) -> bool:
-        added = self.judge.ended(exchange)
-        self._take(exchange)
-        return added
-
-    def again(self, exchange: Exchange) -> bool:
-        added = self.judge.again(exchange)
-        if exchange.over:
-            self._take(exchange)
-        return added
-
-    def _take(self, exchange: Exchange) -> None:
+    def take(self, exchange: Exchange) -> None:
         request = exchange.request
         if request is None or exchange.kind != "mcp":
             return

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.trace.inspector import Judge
-from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.compare.watching import Watching
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import masked, one_line
@@ -50,10 +50,9 @@ class Result:
 
 
 @dataclass(slots=True)
-class Profile:
+class Profile(Watching):
     """Fill it by giving it to an Inspector as its judge."""
 
-    judge: Judge
     tools: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)  # (path, name) -> newest definition
     listed: set[str] = field(default_factory=set)  # paths whose tools were listed
     operations: dict[OperationKey, list[Result]] = field(default_factory=dict)
@@ -63,30 +62,11 @@ class Profile:
     dropped: int = 0
     _over: dict[str, Exchange] = field(default_factory=dict)
 
-    # As a judge
-
-    def requested(self, exchange: Exchange) -> bool:
-        return self.judge.requested(exchange)
-
     def said(self, message: Message) -> bool:
-        added = self.judge.said(message)
+        added = Watching.said(self, message)
         request = message.request
         if request is not None and request.method == "tools/list" and message.rpc.kind == "result":
             self._listed(message)
-        return added
-
-    def event(self, item: StreamItem) -> bool:
-        return self.judge.event(item)
-
-    def ended(self, exchange: Exchange) -> bool:
-        added = self.judge.ended(exchange)
-        self._take(exchange)
-        return added
-
-    def again(self, exchange: Exchange) -> bool:
-        added = self.judge.again(exchange)
-        if exchange.over:
-            self._take(exchange)
         return added
 
     def close(self) -> None:
@@ -107,7 +87,7 @@ class Profile:
             if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                 self.tools[path, tool["name"]] = tool
 
-    def _take(self, exchange: Exchange) -> None:
+    def take(self, exchange: Exchange) -> None:
         if exchange.kind == "other":
             return
         first = exchange.flow not in self._over
