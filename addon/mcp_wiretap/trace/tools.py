@@ -7,7 +7,6 @@ one fetched proves little. A definition counts from the moment when the answer t
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,9 @@ from mcp_wiretap.trace.annotations import Annotations, Flaw, Mirror, read_tool
 from mcp_wiretap.trace.discover import ttl_s
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tracker import Tracker
-from mcp_wiretap.wire.jsonrpc import dumps, id_key
+from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.revision import HEADER_MISMATCH
+from mcp_wiretap.wire.values import digest, short_key
 
 if TYPE_CHECKING:
     from mcp_wiretap.trace.inspector import Inspector
@@ -368,15 +368,15 @@ class Tools(Tracker):
             return
         calls = self._refused.setdefault(_client(owner), {})
         if len(calls) < 100:
-            calls[name] = _Refused(owner.flow, message.at, _digest(owner, request))
+            calls[short_key(name)] = _Refused(owner.flow, message.at, _asked(owner, request))
         self._refused.move_to_end(_client(owner))
         while len(self._refused) > REFUSED:
             self._refused.popitem(last=False)
 
     def _note_repeat(self, exchange: Exchange, request: Message, name: str) -> None:
         """facts["repeats-refused"]: the flow of a refused call that this one repeats without change (PAR027)."""
-        refused = self._refused.get(_client(exchange), {}).get(name)
-        if refused is not None and refused.at < exchange.started and refused.digest == _digest(exchange, request):
+        refused = self._refused.get(_client(exchange), {}).get(short_key(name))
+        if refused is not None and refused.at < exchange.started and refused.digest == _asked(exchange, request):
             exchange.facts["repeats-refused"] = refused.flow
 
     # Book-keeping
@@ -444,9 +444,7 @@ def _standard_headers_right(checks: list[HeaderCheck]) -> bool:
     return len(standard) == 3 and all(c.verdict in ("match", "needless-encoding") for c in standard)
 
 
-def _digest(exchange: Exchange, request: Message) -> bytes:
+def _asked(exchange: Exchange, request: Message) -> bytes:
     """What a repetition has in common with the call that it repeats: the arguments and the Mcp-Param headers."""
-    digest = hashlib.sha256(dumps(request.params.get("arguments")).encode("utf-8", "surrogatepass"))
-    for name in sorted(exchange.request_fields.names_starting("mcp-param-")):
-        digest.update(f"\n{name}: {exchange.request_fields.all(name)}".encode())
-    return digest.digest()
+    fields = exchange.request_fields
+    return digest([request.params.get("arguments"), {name: fields.all(name) for name in fields.names_starting("mcp-param-")}])
