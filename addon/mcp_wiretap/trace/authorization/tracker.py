@@ -30,7 +30,10 @@ WATCHED = 100  # challenges that may be judged anew
 TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
+PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
+
+_TELLING = frozenset({"resource-metadata", "server-metadata", "registration", "token"})  # steps that tell where others belong
 
 
 class Authorization(Tracker):
@@ -79,6 +82,8 @@ class Authorization(Tracker):
             self._tie(step, exchange)
         else:
             self._learn(step)
+        if self._loose and step.part_of is not None and step.kind in _TELLING:
+            self._retie(exchange)
         return self._probes(step)
 
     # MCP exchanges
@@ -256,6 +261,7 @@ class Authorization(Tracker):
             if exchange.flow not in self._loose:
                 self._wait(step, exchange)
             return False
+        waited = self._loose.pop(exchange.flow, None) is not None
         flow = site.flow_for(step, linked or self._by_client(step, site), self._numbers + 1)
         self._numbers = max(self._numbers, flow.number)
         exchange.kind, exchange.endpoint = "oauth", site.endpoint
@@ -265,7 +271,7 @@ class Authorization(Tracker):
         flow.add(step)
         if step.status is not None:
             self._learn(step)
-        if self._loose.pop(exchange.flow, None) is not None:
+        if waited:
             if not current:
                 self.inspector.rejudge(exchange)
             self.inspector.held.free(exchange, self.name)
@@ -279,24 +285,19 @@ class Authorization(Tracker):
             self.inspector.held.free(gone, self.name)
 
     def _retie(self, current: Exchange) -> None:
-        """Something new is known: look at what waits, until nothing more comes of it."""
-        more = True
-        while more and self._loose:
-            more = False
-            for step, exchange in list(self._loose.values()):
-                if exchange is not current and exchange.flow in self._loose and self._tie(step, exchange, current=False):
-                    more = True
+        """Something new is known: look at what waits. One step may tie another that came before it, so look again."""
+        for _ in range(PASSES):
+            waiting = [entry for entry in self._loose.values() if entry[1] is not current]
+            tied = [self._tie(step, exchange, current=False) for step, exchange in waiting]
+            if not any(tied):
+                return
 
     def _learn(self, step: Step) -> None:
-        """A step of a flow was answered: steps before it that nothing had tied may be its flow's."""
+        """A step of a flow was answered."""
         assert step.part_of is not None
         site = self._tables.sites.get(step.part_of.endpoint.url)
-        if site is None:
-            return
-        answers.learn(step, site, self._tables)
-        for waiting, exchange in list(self._loose.values()) if self._loose else ():
-            if waiting is not step and (waiting.leads_to is step or waiting.server_of is step.server_of):
-                self._tie(waiting, exchange, current=False)
+        if site is not None:
+            answers.learn(step, site, self._tables)
 
     def _name_client(self, step: Step, flow: AuthorizationFlow) -> None:
         client_id = step.client_id
