@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from math import log2
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import Token, urls
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import form as forms
-from mcp_wiretap.wire import headers, jose, opaque
+from mcp_wiretap.wire import headers, jose, opaque, uri
 from mcp_wiretap.wire.secret import mask, one_line
 
 MRTR = "2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow"
@@ -560,7 +559,7 @@ def plaintext(exchange: Exchange) -> Iterator[Finding]:
     """
     if not exchange.auth or exchange.reverse or not exchange.url.startswith("http:"):
         return
-    host = urlsplit(exchange.url).hostname or ""
+    host = uri.host(exchange.url) or ""
     if urls.is_loopback(host):
         return
     yield Finding(
@@ -618,7 +617,7 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
     authority = exchange.authority
     if authority is None or exchange.reverse or exchange.status is None or not 200 <= exchange.status < 300:
         return
-    host = urlsplit(exchange.url).hostname or ""
+    host = uri.host(exchange.url) or ""
     if authority.startswith(host) or not urls.is_loopback(host):
         return
     called = urls.split(f"http://{authority}")
