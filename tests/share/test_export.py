@@ -3,11 +3,13 @@
 import errno
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from mitmproxy.http import HTTPFlow
 
+from mcp_wiretap import share
 from mcp_wiretap.cli import main
 from mcp_wiretap.proxy import sharing
 from mcp_wiretap.proxy.rewriting import flows_of
@@ -156,3 +158,14 @@ def test_a_full_scratch_directory_is_said_to_be_full(
     assert _export(tmp_path / "a.flow", "har", "--output", str(tmp_path / "out.har")) == 2
     assert "TMPDIR" in capsys.readouterr().err
     assert not (tmp_path / "out.har").exists()
+
+
+def test_without_the_sdk_otlp_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / "a.flow", TWO_ROUNDS)
+    monkeypatch.delitem(sys.modules, "mcp_wiretap.share.spans", raising=False)
+    monkeypatch.delattr(share, "spans", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    assert _export(tmp_path / "a.flow", "otlp") == 2
+    assert "pip install 'mcp-wiretap[otlp]'" in capsys.readouterr().err

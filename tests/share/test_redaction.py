@@ -284,3 +284,20 @@ def test_a_har_is_redacted_as_it_reads(tmp_path: Path) -> None:
         assert flow.request.raw_content == was.request.raw_content and flow.request.headers == was.request.headers
         assert flow.response is not None and was.response is not None
         assert flow.response.raw_content == was.response.raw_content
+
+
+def test_what_a_flow_was_before_it_was_edited_is_redacted_as_well(tmp_path: Path) -> None:
+    source = _planted(tmp_path)
+    flow = next(f for f in flows_of(source) if isinstance(f, HTTPFlow))
+    assert flow.response is not None
+    flow.response.raw_content = gzip.compress(json.dumps({"access_token": "t-0123456789abcdef"}).encode())
+    flow.backup()
+    flow.response.raw_content = gzip.compress(b"{}")
+    with source.open("wb") as file:
+        write(file, flow)
+    clean = _redacted(source, tmp_path)[0]
+    assert clean.modified()
+    clean.revert()
+    assert clean.response is not None
+    before = json.loads(clean.response.get_content() or b"")
+    assert before["access_token"] != "t-0123456789abcdef"

@@ -66,6 +66,8 @@ class Redactor:
         for name, value in state.items():
             if name in _SUBJECTS and isinstance(value, dict):
                 made[name] = self._message(value, text, header)
+            elif name == "backup" and isinstance(value, dict):  # the flow before somebody edited it
+                made[name] = self._walk(value, text, header)
             elif name == "metadata" and isinstance(value, dict) and REDACTED in value:
                 self._facts.update(value[REDACTED] if isinstance(value[REDACTED], dict) else {})
                 made[name] = _every(value, text)
