@@ -77,7 +77,7 @@ def test_each_other_call_of_the_command_is_understood(words: list[str]) -> None:
 
 
 def test_the_project_file_is_one_that_is_accepted(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (block,) = re.findall(r"```toml\n(\[rules\].*?)```", README, re.DOTALL)
     (tmp_path / project.FILE).write_text(block, encoding="utf-8")
     found = project.load(tmp_path)
     found.check_rules(find_rules())
