@@ -4,6 +4,7 @@ Trackers call `link`; this module only keeps the books.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from mcp_wiretap.trace.model import Confidence, Conversation, Exchange, Link, LinkBy, Status
 
@@ -26,7 +27,7 @@ class Conversations:
         self._by_id: OrderedDict[str, Conversation] = OrderedDict()
         self.dropped = 0
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Conversation]:
         return iter(list(self._by_id.values()))
 
     def get(self, conversation_id: str) -> Conversation | None:

@@ -105,9 +105,9 @@ class ProgressTokens(Tracker):
 
     @staticmethod
     def _unknown(exchange: Exchange, table: OrderedDict[Hashable, _Token], token: Any) -> Any:
-        twin = str(token) if not isinstance(token, str) else None
+        twin: Hashable = str(token) if not isinstance(token, str) else None
         if isinstance(token, str) and token.lstrip("-").isdigit() and len(token) < 300:
-            twin = ("number", int(token))  # type: ignore[assignment]
+            twin = ("number", int(token))
         if twin is not None and twin in table:
             return "type-change"
         session = exchange.session

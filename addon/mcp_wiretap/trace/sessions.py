@@ -5,6 +5,7 @@ Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transport
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -84,7 +85,7 @@ class Sessions:
                 del oldest.from_server[its_key]
                 self.dropped += 1
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Session]:
         yield from self._by_id.values()
         yield from self._announced.values()
 

@@ -3,6 +3,7 @@
 Spec: RFC 6749 appendix B; parameters must not be sent twice (section 3.1), but `resource` may be (RFC 8707).
 """
 
+from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
@@ -33,7 +34,7 @@ class Form:
     def __len__(self) -> int:
         return len(self._values)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
 
