@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -38,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except OSError as error:  # a file that vanished meanwhile, a full disk
         print(f"mcp-wiretap: {error}", file=sys.stderr)
+        return 2
+    except Exception:  # Python's own exit status would be 1, which means findings
+        traceback.print_exc()
+        print("mcp-wiretap: a fault of mcp-wiretap itself; nothing is said about the recording", file=sys.stderr)
         return 2
 
 

@@ -51,6 +51,14 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
         assert not [line for line in output.splitlines() if line != line.rstrip()], rule.id
 
 
+def test_a_fault_of_our_own_is_2_and_not_1_which_means_findings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(explain, "show", lambda *_: 1 / 0)
+    assert main(["explain", "HDR006"]) == 2
+    assert "ZeroDivisionError" in (said := capsys.readouterr().err) and said.endswith("about the recording\n")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_terminal_of_another_encoding_shows_escapes(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.BytesIO()
