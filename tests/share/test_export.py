@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -169,3 +170,31 @@ def test_without_the_sdk_otlp_says_what_to_install(
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     assert _export(tmp_path / "a.flow", "otlp") == 2
     assert "pip install 'mcp-wiretap[otlp]'" in capsys.readouterr().err
+
+
+def test_a_long_conversation_fits_into_an_issue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = TWO_ROUNDS + "\nmodern tools/call {}\n  -> sse\n".format('{"name": "much", "arguments": {}}')
+    long += '  -> notify notifications/message {"level": "info", "data": "%s"}\n' % ("x" * 5_000) * 30
+    flows = record(tmp_path / "a.flow", long + '  -> result {"content": []}\n')
+    assert _export(tmp_path / "a.flow", "md", "--conversation", flows[-1]) == 0
+    page = capsys.readouterr().out
+    assert "too long for an issue" in page and len(page) < 65_536
+
+
+def test_who_stops_reading_is_no_trouble(tmp_path: Path) -> None:
+    record(tmp_path / "a.flow", TWO_ROUNDS)
+    command = f"'{sys.executable}' -m mcp_wiretap export '{tmp_path / 'a.flow'}' --format jsonl | true"
+    run = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert run.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_behind_stdout_is_said(tmp_path: Path) -> None:
+    record(tmp_path / "a.flow", TWO_ROUNDS)
+    with Path("/dev/full").open("wb") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "mcp_wiretap", "export", str(tmp_path / "a.flow"), "--format", "jsonl"],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert run.returncode == 2
+    assert "stdout cannot be written: No space left on device" in run.stderr

@@ -88,6 +88,8 @@ def readable_errors(scratch: str) -> Iterator[None]:
     """A full disk under the scratch directory is said to be one."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.filename is None or str(error.filename).startswith(scratch):
             raise Refused(f"{tempfile.gettempdir()} cannot be written: {error.strerror}; TMPDIR may name another place") from None
@@ -114,8 +116,13 @@ def _target(arguments: argparse.Namespace, source: Path) -> Path | None:
 @contextmanager
 def _out(target: Path | None) -> Iterator[BinaryIO]:
     if target is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # it leads to a file on a disk that is full
+            raise Refused(f"stdout cannot be written: {error.strerror}") from None
         return
     with replacing(target) as file:
         yield file

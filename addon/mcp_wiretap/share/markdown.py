@@ -12,7 +12,8 @@ from mcp_wiretap import __version__
 from mcp_wiretap.share.account import Account, Said
 from mcp_wiretap.wire.secret import one_line, visible
 
-LONGEST = 6_000  # characters of one message; an issue takes 65,536 in all
+MOST = 60_000  # characters of a page: an issue takes 65,536
+LONGEST = 6_000  # of one message
 MOST_MESSAGES = 40  # of one exchange
 _TICKS = re.compile("`+")
 
@@ -22,8 +23,11 @@ def page(title: str, accounts: Iterable[Account], headers: dict[str, list[tuple[
     secrets are replaced."""
     rounds = list(accounts)
     out = [f"### {title}", "", *_table(rounds), "", *_findings(rounds)]
+    room = MOST - sum(map(len, out))
     for number, account in enumerate(rounds, 1):
-        out += _exchange(number, account, headers.get(account.flow, []))
+        lines = _exchange(number, account, headers.get(account.flow, []))
+        room -= sum(len(line) + 1 for line in lines)
+        out += lines if room >= 0 else [f"Exchange {number} is left out: the page would be too long for an issue.", ""]
     replaced = "secrets are replaced, equal ones by equal placeholders" if redacted else "secrets are NOT replaced"
     out += [f"<sub>mcp-wiretap {__version__}; {replaced}</sub>", ""]
     return "\n".join(out)

@@ -102,7 +102,7 @@ class Redactor:
             return text(content)
         new = text(plain)
         if new == plain:
-            return content
+            return content if problem is None else text(content)  # what could not be decoded may be no coding at all
         return compress(new, coding, whole=problem is None)
 
     # The two passes
