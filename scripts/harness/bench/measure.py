@@ -260,9 +260,11 @@ def live_growth(size: Size, tell: Callable[[str], None]) -> dict[int, tuple[floa
         for count in size.growth:
             tell(f"live, up to {count:,} calls")
             turns = min(1_000, count // 2) // TURN
-            for client in clients.values():
-                client.run(count - client.number - turns * TURN)
-                client.latencies.clear()
+            # In turns here too: mitmproxy closes a connection that is quiet for ten minutes.
+            while (missing := count - turns * TURN - clients["ours"].number) > 0:
+                for client in clients.values():
+                    client.run(min(missing, 1_000))
+                    client.latencies.clear()
             used = {variant: started[variant].cpu_seconds() for variant in variants}
             for turn in range(turns):
                 for variant in order(variants, turn):
