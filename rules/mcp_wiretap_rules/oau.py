@@ -1695,14 +1695,13 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     if expires is not None and expires < exchange.requested - SKEW:
         late = int(exchange.requested - expires)
         yield Finding(f"a token that ran out {late} s ago is let in", [Evidence(where, token.mask, "HTTP 401")], once=token.mask)
-    audience = token.jwt.audience
+    audience = token.jwt.audience if "let-in" in exchange.facts else ()
     if audience and not any(_is_for(a, exchange) for a in audience):
         named = all(urls.split(a) is not None for a in audience) and any(_described(exchange.endpoint))
         yield Finding(
             f"a token for {_short(' '.join(audience))} is let in by {_short(exchange.endpoint.url)}",
             [Evidence(where, token.mask, "HTTP 401")],
             severity=None if named and not exchange.reverse else "info",
-            once=f"{token.mask} aud",
         )
 
 
@@ -2200,11 +2199,9 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     token: Token | None = exchange.facts.get("token")
-    if token is None:
+    if token is None or not token.bound:
         return
     scheme = (exchange.request_fields.first("authorization") or "").partition(" ")[0].lower()
-    if not token.bound and scheme != "dpop":
-        return
     proof = exchange.request_fields.first("dpop")
     if scheme != "dpop":
         where = "request.header:Authorization"

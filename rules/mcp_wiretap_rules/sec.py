@@ -435,31 +435,48 @@ def token_in_messages(message: Message) -> Iterator[Finding]:
     if len(token) < SHORTEST_TOKEN:
         return
     rpc = message.rpc
-    name: str = "result" if rpc.kind == "result" else "error" if rpc.kind == "error" else "params"
-    found = _find(rpc.result if name == "result" else rpc.error if name == "error" else rpc.params, token)
-    if found is not None:
+    name = rpc.kind if rpc.kind in ("result", "error") else "params"
+    body = rpc.result if name == "result" else rpc.error if name == "error" else rpc.params
+    if _holds(body, token):
         yield Finding(
             f"the token of the Authorization header stands in the {'request' if message.party == 'client' else 'answer'}",
-            [Evidence(message.place(name, *found), mask(token), "no token")],
+            [Evidence(message.place(name, *_way_to(body, token)), mask(token), "no token")],
             party=message.party,
         )
 
 
-def _find(value: Any, text: str) -> tuple[str | int, ...] | None:
-    """The way to the first string that holds a text; what lies past MOST_NODES values is not looked at."""
+def _holds(value: Any, text: str) -> bool:
+    """Whether one of the first MOST_NODES values of a JSON value is a string with a text in it. In the way of every message."""
+    waiting, left, shortest = [value], MOST_NODES, len(text)
+    while waiting and left:
+        left -= 1
+        current = waiting.pop()
+        kind = type(current)
+        if kind is str:
+            if len(current) >= shortest and text in current:
+                return True
+        elif kind is dict:
+            waiting.extend(current.values())
+        elif kind is list:
+            waiting.extend(current)
+    return False
+
+
+def _way_to(value: Any, text: str) -> tuple[str | int, ...]:
+    """The steps to the string that `_holds` found."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
-    left, shortest = MOST_NODES, len(text)
+    left = MOST_NODES
     while waiting and left:
         left -= 1
         current, steps = waiting.pop()
         if isinstance(current, str):
-            if len(current) >= shortest and text in current:
+            if text in current:
                 return steps
         elif isinstance(current, dict):
-            waiting += [(v, (*steps, k)) for k, v in list(current.items())[:left] if isinstance(v, str | dict | list)]
+            waiting += [(v, (*steps, k)) for k, v in current.items()]
         elif isinstance(current, list):
-            waiting += [(v, (*steps, i)) for i, v in enumerate(current[:left]) if isinstance(v, str | dict | list)]
-    return None
+            waiting += [(v, (*steps, i)) for i, v in enumerate(current)]
+    return ()
 
 
 @rule(

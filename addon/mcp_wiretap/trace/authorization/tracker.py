@@ -37,8 +37,9 @@ _TELLING = frozenset({"resource-metadata", "server-metadata", "registration", "t
 
 
 class Authorization(Tracker):
-    """Writes `exchange.facts["authorization"]` (a Step), `exchange.facts["token"]` (a Token) and, for each MCP endpoint,
-    `endpoint.facts["authorization"]` (its flows) and `endpoint.facts["tokens"]` (tokens by the hash in `exchange.auth`)."""
+    """Writes `exchange.facts["authorization"]` (a Step), `exchange.facts["token"]` (a Token), `exchange.facts["let-in"]` (where that
+    token was let in for the first time) and, for each MCP endpoint, `endpoint.facts["authorization"]` (its flows) and
+    `endpoint.facts["tokens"]` (tokens by the hash in `exchange.auth`)."""
 
     name = "authorization"
 
@@ -137,7 +138,7 @@ class Authorization(Tracker):
         header = exchange.request_fields.first("authorization") or ""
         scheme, _, value = header.partition(" ")
         token = reading.read_token(value.strip() or scheme)
-        token.bound = token.jwt is not None and token.jwt.thumbprint is not None
+        token.bound = scheme.lower() == "dpop" or (token.jwt is not None and token.jwt.thumbprint is not None)
         self._tables.tokens.put(exchange.auth, token)
         site = self._tables.sites.get(exchange.endpoint.url)
         if site is not None and len(site.agents) < TOKENS:
@@ -163,6 +164,7 @@ class Authorization(Tracker):
             url = exchange.endpoint.url
             if url not in token.accepted and len(token.accepted) < OF_TOKEN:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
+                exchange.facts["let-in"] = True
             if not token.used:
                 token.used = True
                 self._first_use(exchange, token)
