@@ -1,7 +1,6 @@
 """`mcp-wiretap extract`: the smallest recording that shows a finding, and a test that expects it."""
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,7 @@ def test_a_header_that_says_something_else_needs_the_list_that_declares_it(tmp_p
     assert main(["extract", str(tmp_path / "a.flow"), "--conversation", flows[3], "--output", str(out), "--name", "region"]) == 0
     assert set(_ids(out / "region.flow")) == {flows[1], flows[3]}
     assert b"a-cookie-of-the-example-1" not in (out / "region.flow").read_bytes()
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(out)], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert run.returncode == 0, run.stdout
+    runpy.run_path(str(out / "test_region.py"))["test_region"](tmp_path)
     assert "PAR014" in (out / "test_region.py").read_text()
 
 
@@ -50,10 +46,8 @@ def test_the_test_fails_when_the_finding_is_gone(tmp_path: Path) -> None:
     out = tmp_path / "case"
     assert main(["extract", str(tmp_path / "a.flow"), "--conversation", flows[3], "--output", str(out), "--name", "region"]) == 0
     record(out / "region.flow", MIRRORED.replace("Region: eu", "Region: us"))
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(out)], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert run.returncode == 1
+    with pytest.raises(AssertionError):
+        runpy.run_path(str(out / "test_region.py"))["test_region"](tmp_path)
 
 
 def test_where_nothing_was_found_there_is_no_test_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
