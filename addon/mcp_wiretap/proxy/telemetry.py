@@ -2,6 +2,7 @@
 what the collector does not take, is dropped and counted.
 """
 
+import contextlib
 import logging
 import queue
 import threading
@@ -63,13 +64,21 @@ class Telemetry:
         """Operations that no collector got."""
         return self._full + self._refused
 
-    def close(self) -> None:
-        """Nothing more comes: send what waits, for a short time."""
+    def stop(self) -> None:
+        """Nothing more comes. What waits is still sent, while traffic goes on."""
         self.operations.finish()
-        try:
-            self._queue.put(None, timeout=LAST)
-        except queue.Full:
-            return
+        while True:
+            try:
+                self._queue.put_nowait(None)
+                return
+            except queue.Full:  # the last one is lost: the end must be seen
+                with contextlib.suppress(queue.Empty):
+                    self._queue.get_nowait()
+                    self._full += 1
+
+    def close(self) -> None:
+        """mitmproxy ends: send what waits, for a short time."""
+        self.stop()
         self._thread.join(LAST)
 
     def _put(self, operation: list[Account]) -> None:

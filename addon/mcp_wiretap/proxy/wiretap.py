@@ -115,7 +115,7 @@ class Wiretap(Commands, Repeating):
         if endpoint:
             telemetry.check(endpoint)
         if self.telemetry is not None:
-            self.telemetry.close()
+            self.telemetry.stop()
         self.telemetry = Telemetry(endpoint, self.faults, self._spans_lost) if endpoint else None
         if self.watch is not None:
             self.watch.tell_first(self.telemetry.operations.before if self.telemetry is not None else lambda judge: judge)
