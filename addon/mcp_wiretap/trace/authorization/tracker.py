@@ -37,8 +37,8 @@ _TELLING = frozenset({"resource-metadata", "server-metadata", "registration", "t
 
 
 class Authorization(Tracker):
-    """Writes `exchange.facts["authorization"]` (a Step), `exchange.facts["token"]` (a Token), `exchange.facts["let-in"]` (where that
-    token was let in for the first time) and, for each MCP endpoint, `endpoint.facts["authorization"]` (its flows) and
+    """Writes `exchange.facts["authorization"]` (a Step), `exchange.facts["token"]` (a Token) and `exchange.facts["let-in"]` (where
+    that token was let in for the first time); for each MCP endpoint `endpoint.facts["authorization"]` (its flows) and
     `endpoint.facts["tokens"]` (tokens by the hash in `exchange.auth`)."""
 
     name = "authorization"
