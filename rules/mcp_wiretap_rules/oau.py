@@ -80,7 +80,15 @@ def _words(scopes: tuple[str, ...]) -> str:
 
 
 def _short(text: str | None) -> str:
-    return one_line(text or "nothing", 120)
+    return one_line(_tidy(text) if text else "nothing", 120)
+
+
+def _tidy(url: str) -> str:
+    """A URL without the port that goes without saying."""
+    scheme, colon, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    default = {"https": ":443", "http": ":80"}.get(scheme)
+    return f"{scheme}{colon}{host.removesuffix(default)}{slash}{path}" if default is not None else url
 
 
 @rule(
@@ -257,12 +265,12 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
         if found.form != "named" and not found.named_before:
             yield Finding(
                 f"the client asked for {_short(_path(found.url))}, the challenge names {_short(_path(found.named))}",
-                [Evidence("request.url", one_line(found.url, 200), one_line(found.named, 200))],
+                [Evidence("request.url", one_line(_tidy(found.url), 200), one_line(_tidy(found.named), 200))],
             )
     elif found.form == "root" and found.path_form is not None and not found.path_before:
         yield Finding(
             f"the client asked at the root before {_short(_path(found.path_form))}",
-            [Evidence("request.url", one_line(found.url, 200), one_line(found.path_form, 200))],
+            [Evidence("request.url", one_line(_tidy(found.url), 200), one_line(_tidy(found.path_form), 200))],
         )
 
 
@@ -399,7 +407,7 @@ def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
     if found is None or not found.read or found.resource is None or found.relation in ("equal", "parent", ""):
         return
     endpoint = flow.endpoint.url
-    proof = [evidence("response.body:/resource", found.resource, endpoint)]
+    proof = [evidence("response.body:/resource", found.resource, _tidy(endpoint))]
     if found.relation == "slash":
         message = f"resource {_short(found.resource)} differs from the endpoint by a slash at the end"
         yield Finding(message, proof, severity="info", party="server")
@@ -415,7 +423,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     if flow.asks == 1 and step.ask is not None and step.ask.first:
         yield Finding(
             f"the client goes on with metadata of {_short(found.resource)}, the endpoint is {_short(flow.endpoint.url)}",
-            [evidence("request.url", exchange.url, "no authorization request")],
+            [evidence("request.url", _tidy(exchange.url), "no authorization request")],
             party="client",
         )
 
@@ -471,17 +479,17 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     if found.index is None:
         yield Finding(
             f"{_short(_path(found.url))} is no place of the metadata of {_short(found.identifier)}",
-            [Evidence("request.url", one_line(found.url, 200), one_line(forms[0], 200) if forms else None)],
+            [Evidence("request.url", one_line(_tidy(found.url), 200), one_line(_tidy(forms[0]), 200) if forms else None)],
         )
     elif found.skipped:
         yield Finding(
             f"{_short(_path(found.url))} was asked for before {_short(_path(found.skipped[0]))}",
-            [Evidence("request.url", one_line(found.url, 200), one_line(found.skipped[0], 200))],
+            [Evidence("request.url", one_line(_tidy(found.url), 200), one_line(_tidy(found.skipped[0]), 200))],
         )
     elif found.needless:
         yield Finding(
             f"{_short(_path(found.needless))} had given the metadata already",
-            [Evidence("request.url", one_line(found.url, 200))],
+            [Evidence("request.url", one_line(_tidy(found.url), 200))],
             severity="info",
         )
 
@@ -546,7 +554,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     elif found.listed and step.ask is not None and step.ask.first and step.part_of is not None and step.part_of.asks == 1:
         yield Finding(
             f"the client uses metadata of {_short(found.issuer)}, the resource lists {_short(found.identifier)}",
-            [evidence("request.url", exchange.url, "no use of that document")],
+            [evidence("request.url", _tidy(exchange.url), "no use of that document")],
             severity="warning" if slash or not _in(step, NEWEST) else None,
         )
 
@@ -601,7 +609,7 @@ def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
         return
     yield Finding(
         "the client asks for authorization though the server's metadata do not announce PKCE",
-        [evidence("request.url", exchange.url, "code_challenge_methods_supported in the metadata first")],
+        [evidence("request.url", _tidy(exchange.url), "code_challenge_methods_supported in the metadata first")],
         once=document.identifier,
     )
 
@@ -704,7 +712,9 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     where = "request.form:code_verifier"
     if call.verifier == "":
         if call.ask is None or call.ask.code_challenge is not None:  # else OAU009 has said it
-            yield Finding("the code is redeemed without code_verifier", [evidence(where, None, "the verifier of the request")])
+            yield Finding(
+                "the code is redeemed without code_verifier", [Evidence(where, "(absent)", "the verifier of the request")]
+            )
     elif call.verifier == "wrong":
         assert call.ask is not None
         yield Finding(
@@ -768,14 +778,20 @@ def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
     what = "the authorization request" if asked is not None else f"the {_grant(called)} request"
     if step.target == "none":
         message = f"{what} has no resource"
-        yield Finding(message, [evidence(where, None, flow.endpoint.url)], severity=None if _must_name(flow) else "warning")
+        yield Finding(
+            message, [evidence(where, None, _tidy(flow.endpoint.url))], severity=None if _must_name(flow) else "warning"
+        )
         return
     if step.target == "invalid":
         bad = next((r for r in resources if (u := urls.split(r)) is None or u.fragment is not None), "")
-        yield Finding(f"resource {_short(bad)} is no absolute URL without fragment", [evidence(where, bad, flow.endpoint.url)])
+        yield Finding(
+            f"resource {_short(bad)} is no absolute URL without fragment", [evidence(where, bad, _tidy(flow.endpoint.url))]
+        )
     elif step.target == "other":
         message = f"resource is {_short(resources[0])}, the endpoint is {_short(flow.endpoint.url)}"
-        yield Finding(message, [evidence(where, resources[0], flow.endpoint.url)], severity=None if flow.sure else "warning")
+        yield Finding(
+            message, [evidence(where, resources[0], _tidy(flow.endpoint.url))], severity=None if flow.sure else "warning"
+        )
     if called is not None and (ask := called[1].ask) is not None and ask.resources:
         allowed = {urls.canonical(r) for r in ask.resources}
         other = next((r for r in resources if urls.canonical(r) not in allowed), None)
@@ -840,7 +856,7 @@ def state_missing(exchange: Exchange) -> Iterator[Finding]:
     if called is not None and (redirect := called[1].redirect) is not None and redirect.same_state is False:
         yield Finding(
             "the client redeems a code that came back with another state than it had sent",
-            [evidence("request.form:code", "(redeemed)", "the response is thrown away")],
+            [Evidence("request.form:code", "(redeemed)", "the response is thrown away")],
             related=(redirect.flow,),
         )
 
@@ -2036,7 +2052,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     what = "the same refresh token again" if call.refresh == "same" else "no new refresh token"
     yield Finding(
         f"the refresh of {'a public client' if public else 'a client without secret'} gives {what}",
-        [evidence("response.body:/refresh_token", None if call.refresh == "none" else "(the same)", "a new one")],
+        [Evidence("response.body:/refresh_token", "(absent)" if call.refresh == "none" else "(the same)", "a new one")],
         severity=None if public else "info",
     )
 
@@ -2158,7 +2174,7 @@ def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
     seen = "its metadata gave nothing" if asked else "no metadata were asked for"
     yield Finding(
         f"the client uses the default place {_short(_path(exchange.url))} of 2025-03-26; {seen}",
-        [evidence("request.url", exchange.url)],
+        [evidence("request.url", _tidy(exchange.url))],
     )
 
 
@@ -2210,7 +2226,9 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
         )
         return
     if proof is None:
-        yield Finding("a DPoP token is sent without proof", [evidence("request.header:DPoP", None, "a proof")], once=token.mask)
+        yield Finding(
+            "a DPoP token is sent without proof", [Evidence("request.header:DPoP", "(absent)", "a proof")], once=token.mask
+        )
         return
     problem = _proof_problem(exchange, token, proof)
     if problem:
@@ -2285,7 +2303,7 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     bearer = call.grant.endswith(":jwt-bearer")
     where = "request.form:assertion" if bearer else "request.form:client_assertion"
     if bearer and not call.has_assertion:
-        yield Finding("a jwt-bearer request has no assertion", [evidence(where, None, "a JWT")])
+        yield Finding("a jwt-bearer request has no assertion", [Evidence(where, "(absent)", "a JWT")])
     if not call.has_assertion:
         return
     if not call.assertion_typed:
@@ -2421,7 +2439,7 @@ def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     call = found[1]
     yield Finding(
         f"the code is sent to {_short(exchange.url)}, the server that issued it has {_short(call.code_elsewhere)}",
-        [evidence("request.url", exchange.url, call.code_elsewhere)],
+        [evidence("request.url", _tidy(exchange.url), call.code_elsewhere)],
         related=(call.ask.flow,) if call.ask is not None else (),
     )
 

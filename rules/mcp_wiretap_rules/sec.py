@@ -93,7 +93,7 @@ def state_readable(message: Message) -> Iterator[Finding]:
         members = f" with {one_line(', '.join(opened.members), 100)}" if opened.members else ""
     yield Finding(
         f"requestState is {form}{members}, readable and unsigned",
-        [evidence(message.place("result", "requestState"), state, "signed, sealed, or a random handle")],
+        [Evidence(message.place("result", "requestState"), mask(state), "signed, sealed, or a random handle")],
     )
 
 
@@ -530,7 +530,7 @@ def session_shared(exchange: Exchange) -> Iterator[Finding]:
     if any(same for same, _ in verdicts):
         return
     foreign = next((flow for same, flow in verdicts if same is False), None)
-    what = "of two users" if foreign is not None else "under two tokens that do not say whose they are"
+    what = "by two users" if foreign is not None else "under two tokens that do not say whose they are"
     yield Finding(
         f"one session id is used {what}",
         [Evidence("request.header:Authorization", token.mask, "HTTP 404 or 403")],
@@ -789,7 +789,12 @@ def hidden_instructions(fact: ToolDefinition | Message) -> Iterator[Finding]:
         for steps, text in _texts(item):
             if character := hidden_in(text):
                 what = one_line(str(item.get("name", "")), 60) if isinstance(item, dict) else ""
-                yield _hidden(f"{member} {what}", fact.place("result", member or "", index, *steps), text, character)
+                yield _hidden(
+                    f"{(member or '').removesuffix('s')} {what}",
+                    fact.place("result", member or "", index, *steps),
+                    text,
+                    character,
+                )
                 break
 
 
@@ -797,7 +802,7 @@ def _hidden(what: str, where: str, text: str, character: str) -> Finding:
     at = text.index(character)
     near = text[max(at - 20, 0) : at + 40]
     return Finding(
-        f"{what} has the invisible character U+{ord(character):04X}", [Evidence(where, one_line(near, 200), "visible text")]
+        f"the invisible character U+{ord(character):04X} is in {what}", [Evidence(where, one_line(near, 200), "visible text")]
     )
 
 

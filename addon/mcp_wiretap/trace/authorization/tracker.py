@@ -37,9 +37,8 @@ _TELLING = frozenset({"resource-metadata", "server-metadata", "registration", "t
 
 
 class Authorization(Tracker):
-    """Writes `exchange.facts["authorization"]` (a Step), `exchange.facts["token"]` (a Token) and `exchange.facts["let-in"]` (where
-    that token was let in for the first time); for each MCP endpoint `endpoint.facts["authorization"]` (its flows) and
-    `endpoint.facts["tokens"]` (tokens by the hash in `exchange.auth`)."""
+    """Facts of an exchange: "authorization" (a Step), "token" (a Token), "let-in" (the first time that this token was, here).
+    Facts of an MCP endpoint: "authorization" (its flows), "tokens" (by the hash in `exchange.auth`)."""
 
     name = "authorization"
 
