@@ -105,6 +105,7 @@ def _tidy(url: str) -> str:
     versions=RESOURCES,
     always=True,
     kinds=MCP,
+    needs=("fact:authorization",),
 )
 def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers 401 says in WWW-Authenticate where its resource metadata are, or serves them at the well-known place
@@ -176,6 +177,7 @@ def _in_revision(exchange: Exchange, challenge: Challenge, revisions: tuple[str,
     versions=LATE,
     always=True,
     kinds=MCP,
+    needs=("fact:authorization",),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     """The challenge of a 401 names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
@@ -228,6 +230,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client asks for the resource metadata where the challenge says they are; only without that, at the well-known place with the
@@ -293,6 +296,7 @@ def _path(url: str) -> str:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """Metadata of a protected resource are a JSON object with `resource` and at least one URL in `authorization_servers`;
@@ -369,6 +373,7 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`resource` in the metadata is the URL of the MCP endpoint, or a parent of it at the same origin. A client goes no further with
@@ -442,6 +447,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client looks for the metadata of an authorization server at the well-known places that are made from its issuer, in order:
@@ -508,6 +514,7 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`issuer` in the metadata of an authorization server is identical to the issuer from which the URL was made, character for
@@ -572,6 +579,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     """A client does not ask for authorization where the metadata of the server have no `code_challenge_methods_supported`.
@@ -627,6 +635,7 @@ def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a `code_challenge`, with `code_challenge_method=S256`. Without a method it is `plain`.
@@ -678,6 +687,7 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     """The request that redeems a code has the `code_verifier` whose hash the authorization request carried: 43 to 128 letters, digits
@@ -740,6 +750,7 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
     """Authorization and token requests carry `resource`: the URL of the MCP server that the token is for, the same in both, whatever
@@ -824,6 +835,7 @@ def _must_name(flow: AuthorizationFlow) -> bool:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def state_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a fresh `state`, and a response with another one is thrown away.
@@ -875,6 +887,7 @@ def state_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     """Before it redeems a code the client compares `iss` of the response with the issuer it had recorded, character for character.
@@ -950,6 +963,7 @@ def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def iss_not_advertised(exchange: Exchange) -> Iterator[Finding]:
     """An authorization server puts `iss` into its responses, and announces that with
@@ -1016,6 +1030,7 @@ def _where_to(exchange: Exchange) -> str:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def application_type(exchange: Exchange) -> Iterator[Finding]:
     """A client that registers says its `application_type`: `native` for what runs on the user's machine and is called back on
@@ -1090,6 +1105,7 @@ def _redirect_kind(uri: str) -> str:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     """Dynamic registration is deprecated: a client is known by the https URL of its own metadata document, where the server supports
@@ -1142,6 +1158,7 @@ def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def client_document(exchange: Exchange) -> Iterator[Finding]:
     """A client id that is a URL is an https URL with a path and without fragment; the document there has the same `client_id`,
@@ -1213,6 +1230,7 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     """A client that wants refresh tokens has `refresh_token` among the `grant_types` that it registers, and asks for offline_access
@@ -1284,6 +1302,7 @@ def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     """The first authorization request asks for the scopes that the challenge names; without those for all in `scopes_supported` of the
@@ -1348,6 +1367,7 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     """After a refusal for lack of scope the client asks for the union: the scopes that it had asked for, and those of the challenge.
@@ -1421,6 +1441,7 @@ def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=MCP,
+    needs=("fact:authorization",),
 )
 def step_up_loop(exchange: Exchange) -> Iterator[Finding]:
     """A client gives up after a few step-ups for the same operation.
@@ -1516,6 +1537,7 @@ def _ordinal(number: int) -> str:
     versions=LATE,
     always=True,
     kinds=MCP,
+    needs=("fact:authorization",),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and
@@ -1683,6 +1705,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=MCP,
+    needs=("fact:token",),
 )
 def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     """A token that has run out, or that was issued for another resource, is answered with HTTP 401.
@@ -1744,6 +1767,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
     versions=NEWEST,
     always=True,
     kinds=("oauth", "mcp"),
+    needs=("fact:authorization", "fact:token"),
 )
 def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """What one authorization server gave, a client id or a token, is never used with another one. When the server behind a resource
@@ -1842,6 +1866,7 @@ def _same_issuer(one: str, two: str) -> bool:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def not_https(exchange: Exchange) -> Iterator[Finding]:
     """The endpoints of an authorization server are https, and so are redirect URIs, unless they are on the user's own machine.
@@ -1915,6 +1940,7 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=MCP,
+    needs=("fact:token",),
 )
 def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
     """A token is for one resource: a client does not send it to another one, and a server does not pass it on.
@@ -2005,6 +2031,7 @@ def _akin(one: ResourceMetadata, two: ResourceMetadata) -> bool:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     """A public client, one without a secret, gets a new refresh token each time it uses one.
@@ -2070,6 +2097,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def auth_method(exchange: Exchange) -> Iterator[Finding]:
     """A client shows who it is at the token endpoint by the method that it is registered with, and that the server supports.
@@ -2139,6 +2167,7 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     versions=("2025-03-26",),
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
     once="endpoint",
 )
 def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
@@ -2192,6 +2221,7 @@ def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=MCP,
+    needs=("fact:token",),
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
@@ -2270,6 +2300,7 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def assertion(exchange: Exchange) -> Iterator[Finding]:
     """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again.
@@ -2335,6 +2366,7 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     """An identity assertion (ID-JAG) is used at the authorization server that is its audience, by the client that it names.
@@ -2397,6 +2429,7 @@ def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """A code is redeemed at the token endpoint of the server that issued it.
@@ -2457,6 +2490,7 @@ def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
+    needs=("fact:authorization",),
 )
 def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
     """`redirect_uri` is one of those that the client registered, character for character; on localhost the port may differ. The token

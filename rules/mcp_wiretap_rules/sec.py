@@ -408,6 +408,7 @@ def session_in_url(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SECURITY}#token-theft",
     always=True,
+    needs=("header:authorization",),
 )
 def token_in_messages(message: Message) -> Iterator[Finding]:
     """The token of the Authorization header stands nowhere in the messages: not in arguments, results, logs or elicitation URLs.
@@ -490,6 +491,7 @@ def _way_to(value: Any, text: str) -> tuple[str | int, ...]:
     severity="warning",
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY[1:],
+    needs=("fact:session-tokens",),
 )
 def session_shared(exchange: Exchange) -> Iterator[Finding]:
     """A session id is good for the user who began the session, and for nobody else.
@@ -552,6 +554,7 @@ def session_shared(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     once="endpoint",
+    needs=("header:authorization",),
 )
 def plaintext(exchange: Exchange) -> Iterator[Finding]:
     """A token goes to a server on another machine over https only.
@@ -750,6 +753,7 @@ def _is_flag(text: str, at: int) -> bool:
     severity="warning",
     spec=TOOLS,
     always=True,
+    methods=("tools/list", "initialize", "server/discover", "prompts/list", "resources/list", "resources/templates/list"),
 )
 def hidden_instructions(fact: ToolDefinition | Message) -> Iterator[Finding]:
     """Names, descriptions and instructions have no characters that a person does not see but a model reads.
@@ -837,6 +841,7 @@ def _texts(value: Any) -> Iterable[tuple[tuple[str | int, ...], str]]:
     spec=f"{HTTP}#value-encoding",
     sep="2243",
     versions=MODERN,
+    needs=("headers",),
 )
 def header_injection(message: Message) -> Iterator[Finding]:
     """A value with a line break is mirrored as a sentinel, never raw or cut at the break.
