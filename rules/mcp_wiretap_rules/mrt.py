@@ -790,7 +790,7 @@ def input_request_kind(message: Message) -> Iterator[Finding]:
     if not isinstance(requests, dict) or result.get("resultType") != "input_required":
         return
     for key, request in list(requests.items())[:50]:
-        found = _request_problem(message, request)
+        found = request_problem(message, request)
         if found is not None:
             words, steps, value, severity = found
             name = one_line(key, 40)
@@ -801,7 +801,7 @@ def input_request_kind(message: Message) -> Iterator[Finding]:
             )
 
 
-def _request_problem(message: Message, request: Any) -> tuple[str, tuple[str, ...], Any, Severity] | None:
+def request_problem(message: Message, request: Any) -> tuple[str, tuple[str, ...], Any, Severity] | None:
     if not isinstance(request, dict):
         return f"is {kind_of(request)}, not an object", (), "null" if request is None else request, "error"
     method = request.get("method")

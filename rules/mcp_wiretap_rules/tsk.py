@@ -635,6 +635,56 @@ def task_ack_empty(message: Message) -> Iterator[Finding]:
 
 
 @rule(
+    "TSK013",
+    "task-cancel-by-notification",
+    "notifications/cancelled for a task",
+    on="notification",
+    level="must",
+    party="client",
+    era="modern",
+    severity="warning",
+    spec=f"{SPEC} #task-cancellation",
+    sep="2663",
+    methods=("notifications/cancelled",),
+    needs=("fact:cancels-task",),
+)
+def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
+    """A task is cancelled by tasks/cancel, not by notifications/cancelled: its call was answered when the handle came.
+
+    Why: the task goes on, and the client believes that it has ended.
+
+    Fix: send tasks/cancel with the taskId.
+
+    Wrong::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern-notify notifications/cancelled {"requestId": "0123456789abcdef0"}
+          -> 202
+
+    Right::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern tasks/cancel {"taskId": "0123456789abcdef0"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {}
+    """
+    task: Task | None = message.exchange.facts.get("cancels-task")
+    if task is None or task.kind != "extension":
+        return
+    named = message.params.get("requestId")
+    what = "a task" if named == task.id else "a call that was answered by a task"
+    yield Finding(
+        f"notifications/cancelled names {what}, which it does not cancel",
+        [evidence(message.place("params", "requestId"), named, "tasks/cancel")],
+        related=(task.created_flow,),
+    )
+
+
+@rule(
     "TSK014",
     "task-methods-undeclared",
     "tasks/* without declaration",
@@ -1095,6 +1145,57 @@ def task_id_weak(message: Message) -> Iterator[Finding]:
 
 
 @rule(
+    "TSK024",
+    "task-mrtr-order",
+    "Task asks for input at once",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="info",
+    spec=f"{SPEC} #task-creation",
+    sep="2663",
+    methods=("tasks/get",),
+    needs=("fact:task",),
+)
+def task_mrtr_order(message: Message) -> Iterator[Finding]:
+    """What a server needs to know before it begins, it asks for in the call itself (input_required), before it gives the handle.
+    A task may ask later on, also at once; this is but a note.
+
+    Why: a client without tasks can answer the first, and the second takes two more requests.
+
+    Fix: ask first, then start the task.
+
+    Wrong::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern tasks/get {"taskId": "0123456789abcdef0"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"taskId": "0123456789abcdef0", "status": "input_required", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null, "inputRequests": {"ok": {"method": "elicitation/create", "params": {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}}}}
+
+    Right::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern tasks/get {"taskId": "0123456789abcdef0"}
+          capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+    """
+    view = _view(message)
+    if view is None or view.what != "get" or not view.first_poll or message.result.get("status") != "input_required":
+        return
+    if view.task is not None and view.task.kind == "extension":
+        yield Finding(
+            "the first poll of the task finds it waiting for input, which the call could have asked for",
+            [evidence(message.place("result", "status"), "input_required")],
+            related=(view.task.created_flow,),
+        )
+
+
+@rule(
     "TSK025",
     "extension-tasks-in-legacy",
     "Tasks extension used in a legacy session",
@@ -1140,4 +1241,81 @@ def extension_tasks_in_legacy(message: Message) -> Iterator[Finding]:
         yield Finding(
             "a task of the modern extension answers a call of a legacy session",
             [evidence(message.place("result"), sorted(result)[:10], "a result, or a core task under result.task")],
+        )
+
+
+@rule(
+    "TSK026",
+    "task-input-requests-valid",
+    "inputRequests inside a task malformed or not declared",
+    on=("answer", "push"),
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{SPEC} #task-update-requests",
+    sep="2663",
+    methods=("tasks/get", "notifications/tasks"),
+)
+def task_input_requests(message: Message) -> Iterator[Finding]:
+    """What a task asks for is what a call may ask for: elicitation/create, sampling/createMessage or roots/list with its params, of a
+    kind and mode that the client declared in the call or in this poll.
+
+    Why: a client can fulfil no other request, and the task waits for ever.
+
+    Fix: `{"method": "elicitation/create", "params": {...}}`, after a look at clientCapabilities.
+
+    Wrong::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern tasks/get {"taskId": "0123456789abcdef0"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"taskId": "0123456789abcdef0", "status": "input_required", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null, "inputRequests": {"ok": {"method": "ping"}}}
+
+    Right::
+
+        modern tools/call {"name": "slow"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"resultType": "task", "taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
+        modern tasks/get {"taskId": "0123456789abcdef0"}
+          capabilities {"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+          -> result {"taskId": "0123456789abcdef0", "status": "input_required", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null, "inputRequests": {"ok": {"method": "elicitation/create", "params": {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}}}}
+    """
+    body, member = (message.params, "params") if message.rpc.kind == "notification" else (message.result, "result")
+    requests = body.get("inputRequests")
+    if not isinstance(requests, dict) or not requests:
+        return
+    for key, request in list(requests.items())[:50]:
+        found = request_problem(message, request)
+        if found is not None:
+            words, steps, value, severity = found
+            place = message.place(member, "inputRequests", key, *steps)
+            yield Finding(f"the input request {one_line(key, 40)} {words}", [evidence(place, value)], severity)
+    yield from _not_declared(message)
+
+
+def _not_declared(message: Message) -> Iterator[Finding]:
+    """The extension leaves open which request declares it: the call that created the task, or the one that polls it."""
+    view = _view(message)
+    task = view.task if view is not None else None
+    told = set()
+    for ask in asks(message):
+        polled = ask.capabilities
+        if ask.origin != "task" or polled is None or task is None or ask.method not in KINDS:
+            continue
+        lacking = supports(polled, ask.method, ask.params)
+        if lacking is None or lacking in told or supports(task.declared, ask.method, ask.params) is None:
+            continue
+        told.add(lacking)
+        yield Finding(
+            f"the task asks for {ask.method}, the client declared no {lacking}",
+            [
+                evidence(
+                    message.place("result", "inputRequests", ask.key, "method"), ask.method, f"{lacking} in clientCapabilities"
+                )
+            ],
+            severity="warning",
+            related=(task.created_flow,),
         )

@@ -8,11 +8,12 @@ pages show in `endpoint.facts["tasks"]`. Times compared are of exchanges that do
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal
 
 from mcp_wiretap.trace.model import Exchange, Message, Status
 from mcp_wiretap.trace.tracker import Tracker
-from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import bounded, digest, is_number, short_key
 
@@ -20,6 +21,7 @@ METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_POLLS = 200  # exchanges of one task that are put into its conversation; later ones still move its state
 MOST_STEPS = 200
+MOST_BACK = 500  # exchanges looked back for the call that a cancellation names
 MOST_KEYS = 100  # input requests of one message
 MOST_ASKED = 500  # and of one task
 MOST_REQUESTS, MOST_REQUESTS_IN_ALL = 256 << 10, 16 << 20  # characters of inputRequests that are kept: of one task, of all
@@ -136,6 +138,27 @@ class Tasks(Tracker):
                 self._step(task, message.params, message, None)
         elif kind == "notification" and method == "notifications/progress" and message.party == "server":
             self._progress(message)
+        elif kind == "notification" and method == "notifications/cancelled" and message.party == "client":
+            self._cancelled(message)
+
+    def _cancelled(self, message: Message) -> None:
+        """`facts["cancels-task"]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
+        ids over and over: of a call it is the newest request of this client that has the id."""
+        exchange, named = message.exchange, message.params.get("requestId")
+        task = self.find(exchange, named)
+        if task is not None:
+            exchange.facts["cancels-task"] = task
+            return
+        for other in islice(reversed(self.inspector.exchanges.values()), MOST_BACK):
+            if other is exchange or other.jsonrpc_id is None or id_key(other.jsonrpc_id) != id_key(named):
+                continue
+            if (other.endpoint, other.auth, other.client_info) == (exchange.endpoint, exchange.auth, exchange.client_info):
+                shown: list[Task] = exchange.endpoint.facts.get("tasks") or []
+                done = other.ended is not None and other.ended <= exchange.started
+                task = next((t for t in reversed(shown) if t.origin is other), None) if done else None
+                if task is not None:
+                    exchange.facts["cancels-task"] = task
+                return
 
     def _progress(self, message: Message) -> None:
         related = message.meta.get("io.modelcontextprotocol/related-task")
