@@ -6,12 +6,14 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.tasks import STATUSES, TaskView
+from mcp_wiretap.trace.tasks import STATUSES, Task, TaskView
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer, is_time
 from mcp_wiretap_rules.extensions import extensions_of
+from mcp_wiretap_rules.inputs import KINDS, asks, supports
+from mcp_wiretap_rules.mrt import request_problem
 
 SPEC = "io.modelcontextprotocol/tasks (ext-tasks draft)"
 EXTENSION = "io.modelcontextprotocol/tasks"

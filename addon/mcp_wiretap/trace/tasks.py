@@ -143,7 +143,7 @@ class Tasks(Tracker):
 
     def _cancelled(self, message: Message) -> None:
         """`facts["cancels-task"]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
-        ids over and over: of a call it is the newest request of this client that has the id."""
+        ids over and over: of a call it is the newest request with that id on the same connection."""
         exchange, named = message.exchange, message.params.get("requestId")
         task = self.find(exchange, named)
         if task is not None:
@@ -152,7 +152,7 @@ class Tasks(Tracker):
         for other in islice(reversed(self.inspector.exchanges.values()), MOST_BACK):
             if other is exchange or other.jsonrpc_id is None or id_key(other.jsonrpc_id) != id_key(named):
                 continue
-            if (other.endpoint, other.auth, other.client_info) == (exchange.endpoint, exchange.auth, exchange.client_info):
+            if (other.endpoint, other.auth, other.connection) == (exchange.endpoint, exchange.auth, exchange.connection):
                 shown: list[Task] = exchange.endpoint.facts.get("tasks") or []
                 done = other.ended is not None and other.ended <= exchange.started
                 task = next((t for t in reversed(shown) if t.origin is other), None) if done else None
