@@ -223,6 +223,16 @@ def find_rules(files: Iterable[str] = ()) -> list[Rule]:
     return [rules[key] for key in sorted(rules)]
 
 
+def left_out() -> dict[str, str]:
+    """Ids that the installed packs know of and have no rule for, with the reason (`LEFT_OUT` of a pack), sorted."""
+    found: dict[str, str] = {}
+    for entry in entry_points(group="mcp_wiretap.rules"):
+        table = getattr(entry.load(), "LEFT_OUT", None)
+        if isinstance(table, dict):
+            found |= {str(id): str(why) for id, why in table.items()}
+    return dict(sorted(found.items()))
+
+
 def matches(found: Rule, words: Iterable[str]) -> bool:
     """Whether a rule is meant by one of the words: an id (HDR006), a family (HDR), a name (name-header-mismatch) or a party
     (client, server)."""

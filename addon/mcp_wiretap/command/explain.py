@@ -7,7 +7,7 @@ from mcp_wiretap import explanation, selection
 from mcp_wiretap.command import Refused
 from mcp_wiretap.command.output import PLAIN_WIDTH, console
 from mcp_wiretap.command.settings import rules_for
-from mcp_wiretap.rule import ALL_REVISIONS, Rule
+from mcp_wiretap.rule import ALL_REVISIONS, Rule, left_out
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         rule = selection.find(arguments.rule, rules_for(arguments))
     except selection.UnknownRule as error:
-        raise Refused(str(error)) from None
+        why = left_out().get(arguments.rule.upper())
+        if why is None:
+            raise Refused(str(error)) from None
+        console().print(f"{arguments.rule.upper()} is no rule: {why}.", soft_wrap=True)
+        return 0
     show(rule, console())
     return 0
 

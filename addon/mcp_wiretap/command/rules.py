@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_wiretap.command.output import console, machine_readable
 from mcp_wiretap.command.settings import rules_for
-from mcp_wiretap.rule import Rule
+from mcp_wiretap.rule import Rule, left_out
 
 FAMILIES = {
     "APP": "MCP Apps", "CAC": "cache hints", "CMP": "completion", "DEP": "deprecated", "ELI": "elicitation",
@@ -22,7 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
     rules = rules_for(arguments)
     if arguments.format == "json":
         machine_readable(sys.stdout)
-        print(json.dumps({"rules": [described(rule) for rule in rules]}, indent=1, ensure_ascii=False))
+        others = [{"id": id, "why": why} for id, why in left_out().items()]
+        print(json.dumps({"rules": [described(rule) for rule in rules], "left_out": others}, indent=1, ensure_ascii=False))
     else:
         _print(rules)
     return 0
@@ -59,4 +60,9 @@ def _print(rules: list[Rule]) -> None:
             rule.title,
         )
         out.print(line, soft_wrap=not out.is_terminal)
+    others = left_out()
+    if others:
+        out.print(Text("\nNo rules, and why", "bold"))
+        for id, why in others.items():
+            out.print(Text.assemble(f"  {id:<7} ", (why, "dim")), soft_wrap=not out.is_terminal)
     out.print(Text(f"\n{len(rules)} rules. One in full: mcp-wiretap explain {rules[0].id if rules else 'RULE'}", "dim"))
