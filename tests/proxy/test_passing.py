@@ -227,13 +227,11 @@ def test_a_compressed_bomb_passes_unopened(server, tmp_path, content_type):
     fields = (f"Content-Type: {content_type}", "Content-Encoding: gzip", f"Content-Length: {len(bomb)}")
     reply = [wire.head("200 OK", *fields) + bomb]
     with wire.proxy(tmp_path, server) as proxy:
-        began = time.time()
         _, back = exchange(proxy, server, wire.post(CALL, *FIELDS), reply)
         assert back == reply[0]
-        assert time.time() - began < 5
         (flow,) = proxy.flows()
         assert "mcp-wiretap: fault" not in proxy.child.output()
-    assert "decodes to more than the limit" in flow.metadata["mcp.notes"] or flow.metadata["mcp.outcome"] == "broken"
+    assert "decodes to more than the limit" in flow.metadata["mcp.notes"]
 
 
 def test_a_header_of_sixty_kilobytes_passes_and_is_shown_short(shared, server):

@@ -135,6 +135,21 @@ def test_a_token_that_is_used_ties_the_request_that_brought_it() -> None:
     assert kinds(exchanges) == ["oauth", "oauth", "mcp"]
 
 
+def test_a_challenge_on_a_url_that_is_only_later_known_to_be_mcp_begins_the_flow() -> None:
+    stream = """\
+GET https://mcp.example/mcp
+  client token-1
+  -> sse
+  -> sse-raw event: endpoint\\ndata: /messages?sessionId=abc\\n\\n
+  -> open
+"""
+    challenge = REFUSED.replace("modern tools/list\n  path https://mcp.example/mcp", "GET https://mcp.example/mcp")
+    inspector, exchanges = follow(challenge + RESOURCE + SERVER + stream)
+    assert kinds(exchanges) == ["mcp", "oauth", "oauth", "mcp"]
+    (flow,) = flows_of(inspector)
+    assert [s.kind for s in flow.steps] == ["challenge", "resource-metadata", "server-metadata"]
+
+
 def test_a_step_up_goes_on_in_the_flow_of_its_token_with_the_union_of_scopes() -> None:
     inspector, exchanges = follow(WHOLE + STEP_UP)
     (flow,) = flows_of(inspector)

@@ -533,6 +533,8 @@ class Inspector:
             if open_.decoder is not None:
                 self._parse(exchange, open_, open_.decoder.finish(), event.at)
                 exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
+                if open_.decoder.problem is not None:
+                    exchange.unchecked.append(Unchecked("event stream", open_.decoder.problem))
             exchange.stream.unfinished = open_.parser.finish().unfinished
         elif exchange.status is not None:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:

@@ -106,7 +106,13 @@ class Site:
         return flow
 
     def keep(self, challenge: Step) -> Step | None:
-        """Remember a challenge until a flow takes it up. Returns one that is forgotten for it."""
+        """Remember a challenge until a flow takes it up. Returns one that is forgotten for it. One that turns out late to be an MCP
+        server's (the URL was not known to be one) belongs to the flow that had followed it."""
+        for flow in self.flows:
+            if flow.challenge is None and challenge.at <= flow.started and same_agent(flow.agent, challenge.agent):
+                flow.steps.insert(0, challenge)
+                flow.started, flow.challenge, challenge.part_of = challenge.at, challenge, flow
+                return None
         self.pending.append(challenge)
         return self.pending.pop(0) if len(self.pending) > PENDING else None
 

@@ -90,6 +90,7 @@ class Authorization(Tracker):
 
     def _mcp(self, exchange: Exchange) -> None:
         site = self._tables.sites.get(exchange.endpoint.url)
+        new = site is None
         if site is None:
             site = self._new_site(exchange)
         if exchange.claim.revision is not None:
@@ -108,6 +109,8 @@ class Authorization(Tracker):
                 self._proof(exchange)
         if exchange.over:  # it was taken for something else until now
             self._mcp_ended(exchange)
+        if new:
+            self._retie(exchange)
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
@@ -129,7 +132,6 @@ class Authorization(Tracker):
             others = tables.at.get(gone.origin)
             if others is not None and gone in others:
                 others.remove(gone)
-        self._retie(exchange)
         return site
 
     def _new_token(self, exchange: Exchange) -> Token:
