@@ -106,8 +106,9 @@ class Site:
         return flow
 
     def keep(self, challenge: Step) -> Step | None:
-        """Remember a challenge until a flow takes it up. Returns one that is forgotten for it. A challenge that turns out late to be
-        an MCP server's (its URL was not known to be one) belongs to the flow that had followed it."""
+        """Remember a challenge until a flow takes it up. Returns one that is forgotten for it.
+
+        A challenge whose URL is only later known to be an MCP server's belongs to the flow that had followed it."""
         for flow in self.flows:
             if flow.challenge is None and challenge.at <= flow.started and same_agent(flow.agent, challenge.agent):
                 flow.steps.insert(0, challenge)
