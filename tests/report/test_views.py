@@ -122,6 +122,13 @@ def test_any_value_on_one_line_and_in_a_block_is_yaml(item):
         valid("a:\n" + "\n".join(yaml.lines(yaml.block(item, 2))) + "\n")
 
 
+@pytest.mark.parametrize("width", range(60, 130))
+def test_a_key_is_not_folded_where_a_line_ends(width):
+    item = {"a": "x" * width, "b c d e f": 1, "# g h": {"i j k": 2}}
+    (read,) = valid("\n".join(yaml.lines([(0, "a: " + yaml.value(item), "")])) + "\n")
+    assert read == {"a": item}
+
+
 @given(TEXT, JSON, TEXT)
 @settings(max_examples=150, deadline=None)
 def test_any_call_and_its_result_are_yaml(name, arguments, text):

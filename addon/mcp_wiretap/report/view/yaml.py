@@ -16,6 +16,7 @@ WIDTH = 100
 TEXT = 400  # characters of one text; the body below shows all of it
 _COMMENT_COLUMN = 58  # where comments stand at most: beyond, there is no room for them
 _NAME = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_.$/-]*")
+_FLOW_KEY = re.compile(r'"(?:[^"\\]|\\.)*":|(?:(?<=\{)|(?<=, ))[\w$/(][\w.$/() -]*:')
 _FLOW_PLAIN = re.compile(r"(?:[^\W\d]|[$/(])[\w.$/() -]*(?<! )")
 _OTHER_TYPE = re.compile(r"[-+]?(?:\d|\.\d)|(?:true|false|null|yes|no|on|off|y|n|~)\Z|\.(?:inf|nan)\Z", re.I)
 _TRAPS = re.compile(r"=|<<|[-+.0-9_:]*_[-+.0-9_:]*")  # YAML readers take these for numbers, or for a word of theirs
@@ -145,10 +146,11 @@ def lines(rows: Sequence[Row]) -> list[str]:
 def _folded(text: str, indent: int) -> list[str]:
     if indent + len(text) <= WIDTH:
         return [" " * indent + text if text else ""]
+    kept = _FLOW_KEY.sub(lambda found: found[0].replace(" ", "\0"), text)  # YAML wants a key on one line
     first = textwrap.wrap(
-        text, WIDTH - indent, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False, drop_whitespace=True
+        kept, WIDTH - indent, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False, drop_whitespace=True
     )
-    return [" " * indent + part for part in first]
+    return [" " * indent + part.replace("\0", " ") for part in first]
 
 
 def _commented(line: str, comment: str, column: int, *, folded: bool) -> list[str]:
