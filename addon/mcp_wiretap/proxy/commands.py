@@ -3,6 +3,7 @@ serves no others.
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,24 +32,24 @@ KEYS = (
 )
 
 
-class Commands:
+class Commands(ABC):
     """What the addon object inherits: mitmproxy finds commands on the object itself."""
 
+    @abstractmethod
     def find(self, flow: flow.Flow) -> tuple[Watch, Exchange] | None:
         """The trace that follows a flow, and its exchange there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settings(self) -> Settings:
         """The options of this moment."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lost(self) -> dict[str, int]:
         """What was dropped outside of the trace, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inspectors(self) -> list[Inspector]:
         """The traces: live traffic, then each file that was loaded."""
-        raise NotImplementedError
 
     @command.command("mcp.findings")  # type: ignore[untyped-decorator]
     def findings(self, flows: Sequence[flow.Flow]) -> Sequence[str]:

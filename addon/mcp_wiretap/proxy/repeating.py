@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,12 +28,12 @@ CONVERSATION = "@conversation"
 TOLD = 200  # lines of a report in the event log
 
 
-class Repeating:
+class Repeating(ABC):
     """What the addon object inherits beside its other commands."""
 
+    @abstractmethod
     def settings(self) -> Settings:
         """The options of this moment."""
-        raise NotImplementedError
 
     @command.command("mcp.replay")  # type: ignore[untyped-decorator]
     def replay(self, flows: str, yes: str = "") -> str:
