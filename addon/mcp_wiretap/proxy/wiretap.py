@@ -13,6 +13,7 @@ from mcp_wiretap.proxy import options, replaying, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
+from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import collect_less
 from mcp_wiretap.proxy.loaded import Loaded
@@ -41,6 +42,7 @@ class Wiretap(Commands, Repeating):
         self.replaying: Replaying | None = None
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
+        self._dispatch: Dispatch | None = None
         self._over = False
 
     def load(self, loader: Loader) -> None:
@@ -60,7 +62,7 @@ class Wiretap(Commands, Repeating):
     def running(self) -> None:
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages):
+        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks):
             try:
                 step()
             except Exception as error:
@@ -104,6 +106,8 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def done(self) -> None:
+        if self._dispatch is not None:
+            self._dispatch.remove()
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
             self._over = True
             self._capture.close()
@@ -162,6 +166,10 @@ class Wiretap(Commands, Repeating):
         """The inspector's pages, where mitmweb runs."""
         if getattr(ctx.master, "app", None) is not None:
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
+
+    def _dispatch_hooks(self) -> None:
+        self._dispatch = Dispatch(ctx.master.addons)
+        self._dispatch.install()
 
     def _use(self, settings: options.Settings) -> None:
         if self.watch is None or self.loaded is None or self._capture is None:

@@ -1,0 +1,151 @@
+import inspect
+import logging
+
+import pytest
+from mitmproxy import addons, exceptions, hooks, version
+from mitmproxy.addons.keepserving import KeepServing
+from mitmproxy.test import taddons, tflow
+
+from mcp_wiretap.proxy.dispatch import Dispatch
+
+
+class Hears:
+    """An addon of somebody else's, with the hook `request`."""
+
+    def __init__(self, name, heard, fails=None):
+        self.name, self.heard, self.fails = name, heard, fails
+
+    def request(self, flow):
+        self.heard.append(self.name)
+        if self.fails is not None:
+            raise self.fails
+
+
+class Waits(Hears):
+    async def request(self, flow):
+        self.heard.append(self.name)
+
+
+class Holds:
+    """An addon that holds others, which change."""
+
+    def __init__(self):
+        self.addons = []
+
+
+class Bare:
+    """An addon without hooks."""
+
+
+@pytest.fixture
+def master():
+    with taddons.context(loadcore=False) as context:
+        yield context.master
+
+
+@pytest.fixture
+def dispatch(master):
+    dispatch = Dispatch(master.addons)
+    dispatch.install()
+    return dispatch
+
+
+async def ask(master):
+    await master.addons.trigger_event(hooks.UpdateHook([]))
+    await master.addons.handle_lifecycle(RequestHook(tflow.tflow()))
+
+
+RequestHook = hooks.all_hooks["request"]
+
+
+async def test_every_addon_of_mitmproxy_hears_every_hook_that_it_has(master, monkeypatch):
+    master.addons.add(*addons.default_addons())
+    calls = []
+
+    async def invoke(addon, event):
+        calls.extend((type(a).__name__, event.name) for a, _ in master.addons._iter_hooks(addon, event))
+
+    monkeypatch.setattr(master.addons, "invoke_addon", invoke)
+
+    async def all_hooks():
+        calls.clear()
+        for kind in hooks.all_hooks.values():
+            event = kind(*(None for parameter in inspect.signature(kind).parameters))
+            await master.addons.trigger_event(event)
+        return list(calls)
+
+    own = await all_hooks()
+    dispatch = Dispatch(master.addons)
+    dispatch.install()
+    assert await all_hooks() == own == await all_hooks()
+    assert len(own) > 50
+
+
+async def test_addons_without_the_hook_are_not_asked(master, dispatch, monkeypatch):
+    master.addons.add(KeepServing())
+    asked = []
+
+    async def invoke(addon, event):
+        asked.append(addon)
+
+    monkeypatch.setattr(master.addons, "invoke_addon", invoke)
+    await ask(master)
+    assert asked == []
+
+
+async def test_the_order_stays_and_async_hooks_are_awaited(master, dispatch):
+    heard = []
+    master.addons.add(Hears("one", heard), Waits("two", heard), Hears("three", heard))
+    await ask(master)
+    assert heard == ["one", "two", "three"]
+
+
+async def test_a_hook_that_fails_is_logged_and_the_next_is_asked(master, dispatch, caplog):
+    heard = []
+    master.addons.add(Hears("one", heard, ValueError("broken")), Hears("two", heard))
+    await ask(master)
+    assert heard == ["one", "two"]
+    assert "Addon error: broken" in caplog.text
+
+
+async def test_a_halt_is_a_halt(master, dispatch):
+    heard = []
+    master.addons.add(Hears("one", heard, exceptions.AddonHalt()), Hears("two", heard))
+    await ask(master)
+    assert heard == ["one"]
+
+
+async def test_what_comes_later_is_asked_as_well(master, dispatch):
+    heard = []
+    holder, bare = Holds(), Bare()
+    master.addons.add(holder, bare)
+    await ask(master)
+    holder.addons.append(Hears("held", heard))
+    bare.request = Hears("given a hook", heard).request
+    master.addons.add(Hears("added", heard))
+    await ask(master)
+    assert heard == ["held", "given a hook", "added"]
+
+
+async def test_removed_it_leaves_mitmproxys_own(master, dispatch):
+    assert master.addons.trigger_event == dispatch.trigger_event
+    dispatch.remove()
+    assert "trigger_event" not in vars(master.addons)
+    dispatch.remove()
+
+
+def test_what_another_addon_put_in_its_place_stays(master, dispatch):
+    async def another(event):
+        pass
+
+    master.addons.trigger_event = another
+    dispatch.remove()
+    assert master.addons.trigger_event is another
+
+
+def test_a_mitmproxy_that_is_not_known_is_left_as_it_is(master, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(version, "VERSION", "13.0.0")
+    Dispatch(master.addons).install()
+    assert "trigger_event" not in vars(master.addons)
+    assert "mitmproxy 13.0.0" in caplog.text
