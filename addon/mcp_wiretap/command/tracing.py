@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_wiretap.command import Refused
 from mcp_wiretap.command.spooling import FileSpool
 from mcp_wiretap.expectation import Expectations, ExpectedEra
-from mcp_wiretap.proxy.garbage import collect_less
+from mcp_wiretap.proxy.garbage import AT_ONCE, collect_less
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.report.collect import Collector, Input, Trace
 from mcp_wiretap.rule import RuleBook, Silence, find_rules
@@ -49,7 +49,7 @@ class Job:
 
 def audit(job: Job, advance: Advance | None = None) -> Trace:
     """Read the recordings of a job, judge them, leave the lines in its spool. OSError where one cannot be opened."""
-    collect_less()
+    collect_less(AT_ONCE)
     spool = FileSpool(Path(job.spool))
     try:
         return _audit(job, spool, advance)

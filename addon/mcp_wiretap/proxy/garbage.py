@@ -3,11 +3,13 @@ every few requests pay for a walk through it."""
 
 import gc
 
-YOUNG = 10_000  # objects made since the last look; the default is 700 or 2,000, depending on the Python
+# Objects made since the last look; the default is 700 or 2,000, depending on the Python.
+LIVE = 10_000  # a look may take some milliseconds, in which nothing passes
+AT_ONCE = 50_000  # nobody waits for a single flow
 
 
-def collect_less() -> None:
+def collect_less(young: int) -> None:
     """Look for cyclic garbage less often, in this whole process. A threshold that is higher already, or off (0), stays."""
-    young, *older = gc.get_threshold()
-    if 0 < young < YOUNG:
-        gc.set_threshold(YOUNG, *older)
+    now, *older = gc.get_threshold()
+    if 0 < now < young:
+        gc.set_threshold(young, *older)

@@ -15,7 +15,7 @@ from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
-from mcp_wiretap.proxy.garbage import collect_less
+from mcp_wiretap.proxy.garbage import LIVE, collect_less
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.pages import Pages
 from mcp_wiretap.proxy.repeating import Repeating
@@ -46,7 +46,7 @@ class Wiretap(Commands, Repeating):
         self._over = False
 
     def load(self, loader: Loader) -> None:
-        collect_less()
+        collect_less(LIVE)
         options.add(loader)
         self.contentview = McpContentview(self.find, self.settings, self.faults)
         contentviews.add(self.contentview)
