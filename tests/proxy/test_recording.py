@@ -274,9 +274,11 @@ def test_a_request_without_response_in_a_har(tmp_path):
     assert events[1].error == "no response in the HAR"
 
 
-def test_a_har_is_read_up_to_the_entry_that_is_wrong(tmp_path):
-    recording = har(tmp_path / "a.har", entry(), {"request": {}}, entry())
-    assert recording.flows == 1 and recording.damage.startswith("entry 1 of the HAR cannot be read")
+def test_an_entry_of_a_har_that_is_wrong_is_passed_over_and_said(tmp_path):
+    recording = har(tmp_path / "a.har", entry(), {"request": {}}, entry("\ud800"), entry())
+    assert recording.flow_ids == ["har-0", "har-3"]
+    assert recording.damage.startswith("entry 1 of the HAR cannot be read") and recording.damage.endswith(", nor can 1 more")
+    assert len([e for e in recording.events() if isinstance(e, RequestSeen)]) == 2
 
 
 @pytest.mark.parametrize("text", ["{", '{"log": 1}', "{}", '{"log": {"entries": 5}}', '{"log": {"entries": [5]}}'])

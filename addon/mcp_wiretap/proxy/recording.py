@@ -106,15 +106,18 @@ class Recording:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self.damage = f"not a HAR file ({error!r})" if not isinstance(error, json.JSONDecodeError) else f"not JSON ({error})"
             return
+        unread: list[str] = []
         for index, entry in enumerate(entries):
             try:
                 state = _har_state(entry, f"har-{index}")
             except Exception as error:  # the reader of HAR entries raises whatever a missing member leads to
-                self.damage = f"entry {index} of the HAR cannot be read ({error!r})"
-                return
+                unread.append(f"entry {index} of the HAR cannot be read ({error!r})")
+                continue
             self.flow_ids.append(state["id"])
             self._starts.append(float(state["request"]["timestamp_start"] or 0.0))
             self._entries.append(state)
+        if unread:
+            self.damage = unread[0] + (f", nor can {len(unread) - 1} more" if len(unread) > 1 else "")
 
 
 def _next(heap: list[tuple[float, int, int, list[Event]]]) -> Event:
