@@ -6,7 +6,8 @@ from mcp_wiretap.compare.profile import Profile
 from mcp_wiretap.compare.told import as_json, as_text, hop_as_text
 from mcp_wiretap.example import read_script
 from mcp_wiretap.rule import RuleBook
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 
 LIST = 'modern tools/list\n  -> tool echo {"text": {"type": "string"}}\n'
 

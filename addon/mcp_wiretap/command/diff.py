@@ -13,7 +13,7 @@ from mcp_wiretap.compare.difference import compare
 from mcp_wiretap.compare.hop import Hops, pair
 from mcp_wiretap.compare.profile import Profile
 from mcp_wiretap.proxy.recording import Recording
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 
 
 def run(arguments: argparse.Namespace) -> int:

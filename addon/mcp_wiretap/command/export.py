@@ -17,7 +17,7 @@ from mcp_wiretap.share import har, jsonl, markdown
 from mcp_wiretap.share.account import Accounts
 from mcp_wiretap.share.places import Named
 from mcp_wiretap.share.redact import Redactor
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 
 FORMATS = ("flow", "har", "jsonl", "otlp", "md")
 _MEANT = ("mcp-", "content-type", "accept", "authorization", "www-authenticate", "last-event-id", "origin")

@@ -17,7 +17,8 @@ from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.report.collect import Collector, Input, Trace
 from mcp_wiretap.rule import RuleBook, Silence, find_rules
 from mcp_wiretap.trace.events import Event, ExchangeEnded
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import safe
 

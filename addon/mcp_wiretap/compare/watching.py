@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 
 

@@ -20,7 +20,7 @@ from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.view import page
 from mcp_wiretap.report.view.subject import Subject, following, read_alone
 from mcp_wiretap.rule import Rule
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 
 CHOSEN, NOT_CHOSEN = 2, -1  # mitmproxy's own JSON view says 1

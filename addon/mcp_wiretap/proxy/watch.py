@@ -11,7 +11,8 @@ from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.report.comment import is_mrtr
 from mcp_wiretap.trace.events import Event, ResponseStarted
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 
 ROUNDS = 50  # of one operation that are written anew; real ones have a handful

@@ -18,7 +18,8 @@ from mcp_wiretap.replay.likeness import canonical
 from mcp_wiretap.replay.script import MAX_BODY, Script, Take
 from mcp_wiretap.replay.threads import Threads
 from mcp_wiretap.trace.events import EndedBy, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import Fields

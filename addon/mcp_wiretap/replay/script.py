@@ -12,7 +12,8 @@ from typing import Any
 
 from mcp_wiretap.replay.likeness import Key, circumstances, is_modern, key_of, state_of
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Endpoint, Exchange
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.coding import decode_body

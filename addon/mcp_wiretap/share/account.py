@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from mcp_wiretap.trace import outcome
 from mcp_wiretap.trace.finding import Finding
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import jsonrpc
 

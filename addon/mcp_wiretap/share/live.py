@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from mcp_wiretap.share.account import Account, Details, account, details
-from mcp_wiretap.trace.inspector import Judge
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 
 MOST_OPEN = 1_000  # exchanges whose operation goes on: about 2 kB each. The oldest are told as they are

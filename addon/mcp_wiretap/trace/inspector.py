@@ -8,9 +8,8 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from mcp_wiretap.trace import era, mirror, outcome
+from mcp_wiretap.trace import era, learning, mirror, naming, outcome
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.broken import Broken
 from mcp_wiretap.trace.calls import CallCounts
@@ -22,6 +21,7 @@ from mcp_wiretap.trace.expectation import Expectations
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.gist import Gists
 from mcp_wiretap.trace.held import Held
+from mcp_wiretap.trace.judge import Judge, NoRules
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.listed import Listed
 from mcp_wiretap.trace.listens import Listens
@@ -30,25 +30,24 @@ from mcp_wiretap.trace.logs import Logs
 from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
 from mcp_wiretap.trace.mrtr import Rounds
 from mcp_wiretap.trace.negotiation import Negotiations
+from mcp_wiretap.trace.pairing import LATE, Pairing
 from mcp_wiretap.trace.progress import ProgressTokens
 from mcp_wiretap.trace.requests import Requests
 from mcp_wiretap.trace.served import Served
-from mcp_wiretap.trace.sessions import Session, Sessions
+from mcp_wiretap.trace.sessions import Sessions
 from mcp_wiretap.trace.tasks import Tasks
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.trace.usage import Usage
 from mcp_wiretap.trace.who import Clientele
 from mcp_wiretap.wire import form, jsonrpc
-from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
-from mcp_wiretap.wire.values import bounded
 
-# Why an exchange that is over is kept whole (`Held`): its server's era is open, its answer may come on another stream, its
-# URL may still be proven an MCP endpoint.
-_ERA, _LATE, _UNPROVEN = "era", "late answer", "unproven"
+# Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
+# may still be proven an MCP endpoint.
+_ERA, _UNPROVEN = "era", "unproven"
 
 _BODILESS = frozenset({202, 204, 205, 304})  # statuses whose responses have no body to record
 
@@ -74,35 +73,6 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Logs,
     Gists,
 )
-
-
-class Judge(Protocol):
-    """What the inspector asks of the rules; `mcp_wiretap.rule.RuleBook` is it."""
-
-    def requested(self, exchange: Exchange) -> bool: ...
-    def said(self, message: Message) -> bool: ...
-    def event(self, item: StreamItem) -> bool: ...
-    def ended(self, exchange: Exchange) -> bool: ...
-    def again(self, exchange: Exchange) -> bool: ...
-
-
-class NoRules:
-    """A judge without rules: the trace alone."""
-
-    def requested(self, exchange: Exchange) -> bool:
-        return False
-
-    def said(self, message: Message) -> bool:
-        return False
-
-    def event(self, item: StreamItem) -> bool:
-        return False
-
-    def ended(self, exchange: Exchange) -> bool:
-        return False
-
-    def again(self, exchange: Exchange) -> bool:
-        return False
 
 
 @dataclass(slots=True)
@@ -142,6 +112,7 @@ class Inspector:
         self._waiting: dict[str, list[Exchange]] = {}  # URL -> exchanges of kind other, until the URL is proven MCP
         self._undecided: dict[str, list[Exchange]] = {}  # URL -> exchanges whose verdict hangs on what its server is
         self.held = Held(self.limits.held, self.limits.held_bytes, self._no_longer_held)
+        self.pairing = Pairing(self.sessions, self.conversations, self.held)
         self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
         self._changed: dict[str, Exchange] = {}
         self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
@@ -254,70 +225,18 @@ class Inspector:
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
-        request = exchange.request
-        if request is not None:
-            exchange.method = _cut(request.method)
-            exchange.name = _name(request)
-            exchange.jsonrpc_id = _short_id(request.rpc.id) if request.rpc.has_id else None
-        elif exchange.sent and exchange.sent[0].rpc.kind == "notification":
-            exchange.method = _cut(exchange.sent[0].method)
-        exchange.client_info = _client(exchange)
+        naming.name(exchange)
         if exchange.reading is None and exchange.claim.kind == "unknown-body" and not exchange.unchecked:
             exchange.unchecked.append(Unchecked("request body", "it was not recorded"))
         if not endpoint.proven and _proves(exchange):
             self._prove(endpoint)
         for message in exchange.sent:
-            self._pair_sent(message)
-
-    def _pair_sent(self, message: Message) -> None:
-        rpc, exchange = message.rpc, message.exchange
-        if exchange.claim.modern:
-            return
-        if rpc.kind == "request":
-            self._await(message)
-        elif rpc.kind in ("result", "error"):
-            session = self._pairing_session(exchange)
-            asked = session.from_server.pop(jsonrpc.id_key(rpc.id), None)
-            if asked is None:
-                return
-            message.request, asked.answer = asked, message
-            exchange.method = exchange.method or asked.method
-            origin = asked.exchange
-            exact = session.id != ""
-            if origin.http_method == "GET":  # the stream carries everybody's messages: it is no part of one operation
-                waiting = [m for m in session.from_client.values() if m.exchange.late_answer is None]
-                if len(waiting) != 1:
-                    return
-                origin, exact = waiting[0].exchange, False
-            held = (exchange.started - asked.at) * 1000
-            if self.conversations.link(origin, exchange, "jsonrpc-id", "exact" if exact else "likely", client_ms=max(held, 0.0)):
+            if (origin := self.pairing.sent(message)) is not None:
                 self.touched(origin)
-
-    def _await(self, message: Message, size: int = 0) -> None:
-        """A legacy request of either side: its answer may come on another stream."""
-        session, key = self._pairing_session(message.exchange), jsonrpc.id_key(message.rpc.id)
-        for forgotten in session.waiting(message, key):
-            self.held.free(forgotten.exchange, _LATE)
-        if message.party == "server":
-            self.sessions.asked(session, message, key, size)
-
-    def _not_awaited(self, exchange: Exchange) -> None:
-        """Its requests get no answer any more."""
-        if exchange.claim.modern:
-            return
-        waiting = self._pairing_session(exchange).from_client
-        for message in exchange.sent:
-            if message.rpc.kind == "request" and message.answer is None:
-                key = jsonrpc.id_key(message.rpc.id)
-                if waiting.get(key) is message:
-                    del waiting[key]
 
     def _no_longer_held(self, exchange: Exchange) -> None:
         self.count_dropped("held exchanges")
-        self._not_awaited(exchange)
-
-    def _pairing_session(self, exchange: Exchange) -> Session:
-        return exchange.session or self.sessions.stateless(exchange)
+        self.pairing.give_up(exchange)
 
     # The response
 
@@ -332,29 +251,11 @@ class Inspector:
             coding = event.fields.joined("content-encoding")
             decoder = Decoder(coding, self.limits.stream) if coding else None
             self._streams[event.flow] = _Open(decoder, SseParser(self.limits.stream))
-        if exchange.kind == "mcp":
-            self._served(exchange)
+        if exchange.kind == "mcp" and learning.served(exchange):
+            self._decided(exchange.endpoint, exchange)
         if exchange.kind != "other":
             outcome.settle(exchange)
             self.touched(exchange)
-
-    def _served(self, exchange: Exchange) -> None:
-        """What the head of a response shows: the session is known to the server, a GET opened a stream of a legacy server."""
-        session, endpoint = exchange.session, exchange.endpoint
-        if exchange.status is None or not 200 <= exchange.status < 300:
-            return
-        if session is not None and exchange.claim.kind in ("legacy", "legacy-transport", "unknown-body"):
-            session.confirmed = True
-        what = ""
-        if exchange.http_method == "GET" and exchange.stream is not None:
-            what = "GET opened an event stream"
-        elif exchange.claim.kind == "legacy" and exchange.status == 202 and exchange.request is not None:
-            what = "a request was accepted with 202, as HTTP+SSE does"
-        if what:
-            era.settle(exchange)
-            if not endpoint.legacy:
-                endpoint.legacy = ServerEvidence(exchange.flow, what)
-                self._decided(endpoint, exchange)
 
     def _stream_data(self, event: StreamData) -> None:
         exchange, open_ = self.exchanges.get(event.flow), self._streams.get(event.flow)
@@ -417,21 +318,19 @@ class Inspector:
 
     def _receive(self, message: Message, size: int = 0) -> None:
         """Pair a message of the server, learn from it, tell the trackers, judge it."""
-        exchange, rpc = message.exchange, message.rpc
+        exchange = message.exchange
         if len(exchange.received) < self.limits.events:
             exchange.received.append(message)
-        if rpc.kind in ("result", "error"):
-            self._pair_received(message)
-        elif rpc.kind == "request" and not exchange.claim.modern:
-            self._await(message, size)
+        self.pairing.received(message, size)
         request = message.request
         owner = request.exchange if request is not None else exchange
         if request is not None:
-            if request.method == "initialize" and not owner.claim.modern:
-                self._initialized(owner, message)
+            if request.method == "initialize" and not owner.claim.modern and learning.initialized(owner, message, self.sessions):
+                self._decided(owner.endpoint, owner)
             if not exchange.endpoint.proven:
                 self._prove(exchange.endpoint)
-            self._learn(owner, message)
+            if learning.answered(owner, message):
+                self._decided(owner.endpoint, owner)
         era.settle(owner)
         if owner is not exchange:
             outcome.settle(owner)
@@ -442,64 +341,7 @@ class Inspector:
             self.judge.said(message)
         if owner is not exchange and owner.over:
             self.rejudge(owner)
-            self.held.free(owner, _LATE)
-
-    def _pair_received(self, message: Message) -> None:
-        exchange, key = message.exchange, jsonrpc.id_key(message.rpc.id)
-        requests = exchange.requests
-        found = requests.get(key) if message.rpc.has_id else None
-        if found is None and not exchange.claim.modern:
-            found = self._pairing_session(exchange).from_client.get(key) if message.rpc.has_id else None
-        if found is None and len(requests) == 1 and exchange.http_method == "POST":
-            found, message.id_matches = next(iter(requests.values())), False
-        if found is None:
-            return
-        message.request = found
-        if found.answer is None:
-            found.answer = message
-            if found.exchange is not exchange:
-                found.exchange.late_answer = message
-        if not exchange.claim.modern:
-            waiting, own = self._pairing_session(found.exchange).from_client, jsonrpc.id_key(found.rpc.id)
-            if waiting.get(own) is found:
-                del waiting[own]
-
-    def _initialized(self, exchange: Exchange, answer: Message) -> None:
-        endpoint = exchange.endpoint
-        if answer.rpc.kind == "error":
-            if not endpoint.initialize_refused:
-                endpoint.initialize_refused = True
-                self._decided(endpoint, exchange)
-            return
-        endpoint.initialize_accepted = True
-        session = self.sessions.initialized(exchange, answer)
-        if session is not None:
-            exchange.session = session
-        _describe(endpoint, answer.result.get("serverInfo"))
-        if isinstance(capabilities := answer.result.get("capabilities"), dict) and endpoint.capabilities is None:
-            endpoint.capabilities = bounded(capabilities)
-        _instruct(endpoint, answer.result.get("instructions"))
-
-    def _learn(self, exchange: Exchange, answer: Message) -> None:
-        """What an answer tells of its endpoint."""
-        endpoint, request = exchange.endpoint, answer.request
-        if era.learn(exchange, answer):
-            self._decided(endpoint, exchange)
-        if (served := era.served_revision(exchange, answer)) is not None and len(endpoint.revisions) < _MOST_REVISIONS:
-            endpoint.revisions.setdefault(served[:_LONGEST])
-        _describe(endpoint, answer.meta.get(rev.SERVER_INFO))
-        supported = None
-        if request is not None and request.method == "server/discover" and answer.rpc.kind == "result":
-            supported = answer.result.get("supportedVersions")
-            if isinstance(capabilities := answer.result.get("capabilities"), dict):
-                endpoint.capabilities = bounded(capabilities)
-            _instruct(endpoint, answer.result.get("instructions"))
-        elif answer.error_code == rev.UNSUPPORTED_VERSION:
-            data = answer.rpc.error.get("data") if isinstance(answer.rpc.error, dict) else None
-            supported = data.get("supported") if isinstance(data, dict) else None
-        if isinstance(supported, list):
-            endpoint.supported = [v[:_LONGEST] for v in supported[:_MOST_SUPPORTED] if isinstance(v, str)]
-            endpoint.supported_flow = exchange.flow
+            self.held.free(owner, LATE)
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
         """More is known of the server's era now: what was judged before that is judged anew."""
@@ -520,6 +362,38 @@ class Inspector:
         exchange = self.exchanges.get(event.flow)
         if exchange is None or exchange.over:
             return
+        self._last_bytes(exchange, event)
+        exchange.ended, exchange.ended_by = event.at, event.ended_by
+        if exchange.dropped:
+            exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
+        if exchange.kind == "other":
+            self._tell(self._on_ended, exchange)
+            if exchange.kind == "other":
+                self.held.settle(exchange)
+                return
+        for waiting in self.pairing.end_session(exchange):
+            self.rejudge(waiting)
+            self.held.free(waiting, LATE)
+        era.settle(exchange)
+        outcome.settle(exchange)
+        self.conversations.refresh(exchange)
+        self._tell(self._on_ended, exchange)
+        outcome.settle(exchange)
+        self.conversations.refresh(exchange)
+        if exchange.flow in self._enlightened:
+            self._enlightened.discard(exchange.flow)
+            self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
+        else:
+            self.judge.ended(exchange)
+        self.touched(exchange)
+        if exchange.kind == "mcp":
+            if era.is_undecided(exchange):
+                self._keep_undecided(exchange)
+            self.pairing.ended(exchange)
+        self.held.settle(exchange)
+
+    def _last_bytes(self, exchange: Exchange, event: ExchangeEnded) -> None:
+        """The body that came with the end, or the end of a stream."""
         open_ = self._streams.pop(event.flow, None)
         exchange.failure, exchange.dropped = event.error, exchange.dropped + event.dropped
         if open_ is not None and exchange.stream is not None:
@@ -546,35 +420,6 @@ class Inspector:
                 if exchange.kind != "other" or exchange.endpoint.proven:
                     for message in said:
                         self._receive(message)
-        exchange.ended, exchange.ended_by = event.at, event.ended_by
-        if exchange.dropped:
-            exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
-        if exchange.kind == "other":
-            self._tell(self._on_ended, exchange)
-            if exchange.kind == "other":
-                self.held.settle(exchange)
-                return
-        self._end_session(exchange)
-        era.settle(exchange)
-        outcome.settle(exchange)
-        self.conversations.refresh(exchange)
-        self._tell(self._on_ended, exchange)
-        outcome.settle(exchange)
-        self.conversations.refresh(exchange)
-        if exchange.flow in self._enlightened:
-            self._enlightened.discard(exchange.flow)
-            self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
-        else:
-            self.judge.ended(exchange)
-        self.touched(exchange)
-        if exchange.kind == "mcp":
-            if era.is_undecided(exchange):
-                self._keep_undecided(exchange)
-            if _may_be_answered_elsewhere(exchange):
-                self.held.keep(exchange, _LATE)
-            else:
-                self._not_awaited(exchange)
-        self.held.settle(exchange)
 
     def _keep_undecided(self, exchange: Exchange) -> None:
         waiting = self._undecided.setdefault(exchange.endpoint.url, [])
@@ -583,35 +428,6 @@ class Inspector:
         if len(waiting) > self.limits.undecided:
             self.count_dropped("undecided exchanges")
             self.held.free(waiting.pop(0), _ERA)
-
-    def _end_session(self, exchange: Exchange) -> None:
-        """A DELETE, a 404 or the end of its HTTP+SSE stream ends a session. What waits in it gets no answer any more."""
-        session = exchange.session
-        if session is None or not session.live:
-            return
-        answer = exchange.answer
-        if session.transport == "http+sse":
-            if exchange.stream is None or not exchange.stream.http_sse:
-                return
-            session.ended_why = "its stream ended"
-        elif exchange.http_method == "DELETE" and exchange.status is not None and 200 <= exchange.status < 300:
-            session.ended_why, session.deleted_flow = "DELETE", exchange.flow
-        elif exchange.status == 404 and exchange.request_fields.has("mcp-session-id") and not exchange.claim.modern:
-            if exchange.http_method != "POST":
-                return  # it may only mean that there is no such stream
-            if answer is not None and answer.error_code == rev.METHOD_NOT_FOUND:
-                return
-            session.ended_why = "404"
-        else:
-            return
-        session.ended_at = exchange.ended
-        for message in session.from_client.values():
-            waiting = message.exchange
-            if waiting.over and waiting is not exchange:
-                self.rejudge(waiting)
-                self.held.free(waiting, _LATE)
-        session.from_client.clear()
-        session.from_server.clear()
 
     # Book-keeping
 
@@ -661,7 +477,8 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
             mirror.check(exchange)
-            self._served(exchange)
+            if learning.served(exchange):
+                self._decided(exchange.endpoint, exchange)
         if exchange.over and exchange.answer_reading is not None and not exchange.received:
             for rpc in exchange.answer_reading.messages:
                 self._receive(Message(rpc, exchange, "server", "response.body", exchange.ended or exchange.requested))
@@ -739,83 +556,8 @@ def _auth(fields: Fields) -> str:
     return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8] if value else ""
 
 
-NAME_SOURCE = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-    "tasks/result": "taskId",
-    "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
-}
-
-
-def _name(request: Message) -> str | None:
-    """What the operation is about: the tool, prompt, resource or task that the request names."""
-    source = NAME_SOURCE.get(request.method or "")
-    value = request.params.get(source) if source else None
-    return _cut(value) if isinstance(value, str) else None
-
-
-def _describe(endpoint: Endpoint, info: object) -> None:
-    """A modern server may send its description with every result: it is looked at only where it differs."""
-    if isinstance(info, dict) and info != endpoint.server_info:
-        endpoint.server_info = bounded(info)
-
-
-def _instruct(endpoint: Endpoint, text: object) -> None:
-    if isinstance(text, str):
-        endpoint.instructions = text if len(text) <= _MOST_INSTRUCTIONS else text[:_MOST_INSTRUCTIONS] + "…"
-
-
-_MOST_INSTRUCTIONS = 10_000  # characters, to be shown
-_MOST_SUPPORTED = 200  # versions of one list: there are five
-_MOST_REVISIONS = 50  # of one endpoint: a server may claim any
-_LONGEST = 1_000  # characters of what is kept of an exchange after its bodies: names, not megabytes
-
-
-def _cut[S: (str, str | None)](text: S) -> S:
-    return text if text is None or len(text) <= _LONGEST else text[:_LONGEST] + "…"
-
-
-def _short_id(value: object) -> object:
-    """An id as it is kept: as it came where it is one, cut where it is not."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, str):
-        return _cut(value)
-    text = jsonrpc.dumps(value, most=_LONGEST)
-    return value if len(text) < _LONGEST else text + "…"
-
-
-def _client(exchange: Exchange) -> tuple[str, str] | None:
-    request = exchange.request
-    info = request.meta.get(rev.CLIENT_INFO) if request is not None else None
-    if info is None and request is not None and request.method == "initialize":
-        info = request.params.get("clientInfo")
-    if info is None and exchange.session is not None:
-        info = exchange.session.client_info
-    if isinstance(info, dict):
-        return _word(info.get("name", "")), _word(info.get("version", ""))
-    return None
-
-
-def _word(value: object) -> str:
-    return _cut(value) if isinstance(value, str) else jsonrpc.dumps(value, most=_LONGEST)
-
-
 def _proves(exchange: Exchange) -> bool:
     """Traffic that only an MCP client sends: its headers, or a JSON-RPC message."""
     return exchange.http_method == "POST" and (
         any(m.rpc.kind != "invalid" for m in exchange.sent) or exchange.request_fields.has("mcp-method")
     )
-
-
-def _may_be_answered_elsewhere(exchange: Exchange) -> bool:
-    """A legacy request that was accepted without an answer: it comes on the session's GET stream, or after a resumption."""
-    session = exchange.session
-    if exchange.claim.modern or session is None or not session.live or exchange.status is None or exchange.status >= 300:
-        return False
-    return any(m.rpc.kind == "request" and m.answer is None for m in exchange.sent)

@@ -7,7 +7,8 @@ from mcp_wiretap.rule import Rule
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.held import Held
-from mcp_wiretap.trace.inspector import Inspector, Judge
+from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Conversation, Exchange, Link, Message
 from mcp_wiretap.wire.revision import error_name
