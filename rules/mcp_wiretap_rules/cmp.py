@@ -1,15 +1,18 @@
 """CMP: argument completion (2026-07-28 server/utilities/completion)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.discover import advertised
 from mcp_wiretap.trace.model import Message
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 
 COMPLETION = "2026-07-28 server/utilities/completion"
 COMPLETE = ("completion/complete",)
+CONTEXT_SINCE = "2025-06-18"
 MOST_VALUES = 100  # by the specification
 
 
@@ -49,8 +52,7 @@ def completion_too_many(message: Message) -> Iterator[Finding]:
     place = message.place("result", "completion", "values")
     if len(values) > MOST_VALUES:
         yield Finding(f"{len(values)} values, 100 are allowed", [evidence(place, f"{len(values)} values", "at most 100")])
-    odd = next((v for v in values[:1_000] if not isinstance(v, str)), None)
-    if odd is not None:
+    for odd in [v for v in values[:1_000] if not isinstance(v, str)][:1]:
         yield Finding(f"a value is {one_line(dumps(odd), 40)}, not a string", [evidence(place, dumps(odd), "strings")])
 
 
@@ -144,10 +146,24 @@ def completion_ref(message: Message) -> Iterator[Finding]:
             if not isinstance(argument.get(member), str):
                 place = message.place("params", "argument", member)
                 yield Finding(f"argument.{member} is no string", [evidence(place, argument.get(member), "a string")])
-    given = context.get("arguments") if isinstance(context, dict) else None
-    if isinstance(given, dict) and any(not isinstance(v, str) for v in list(given.values())[:100]):
-        place = message.place("params", "context", "arguments")
-        yield Finding("context.arguments holds something else than strings", [evidence(place, given, "strings")])
+    if "context" in params:
+        yield from _context(message, context)
+
+
+def _context(message: Message, context: Any) -> Iterator[Finding]:
+    place, revision = message.place("params", "context"), message.exchange.revision
+    if revision in rev.KNOWN and revision < CONTEXT_SINCE:
+        yield Finding(f"context came with {CONTEXT_SINCE}; {revision} was negotiated", [evidence(place, context)], "info")
+        return
+    if not isinstance(context, dict):
+        yield Finding(f"context is {one_line(dumps(context), 40)}", [evidence(place, context, "an object")])
+        return
+    given = context.get("arguments", {})
+    if not isinstance(given, dict):
+        yield Finding("context.arguments is no object", [evidence(f"{place}/arguments", given, "an object of strings")])
+    elif any(not isinstance(v, str) for v in list(given.values())[:100]):
+        text = "context.arguments holds something else than strings"
+        yield Finding(text, [evidence(f"{place}/arguments", given, "strings")])
 
 
 @rule(

@@ -4,16 +4,19 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.trace.listed import Listing
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules.rsc import listed_twice
 
 PROMPTS = "2026-07-28 server/prompts"
 _NAMES_A_FAULT = re.compile(
-    r"(?:unknown|no such|invalid) prompt|prompt\b.{0,200}\b(?:not found|does not exist)|missing\b.{0,60}\bargument", re.I | re.S
-)
-_OTHER_FAULTS = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
+    r"(?:unknown|no such|invalid) prompt|prompt\b.{0,200}\b(?:not found|unknown|does(?: not|n't) exist)"
+    r"|missing\b.{0,60}\bargument|\bargument\b.{0,100}\b(?:missing|required)|required\b.{0,60}\bargument", re.I | re.S,
+)  # fmt: skip
+_OTHER_FAULTS = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 
 
 @rule(
@@ -27,10 +30,10 @@ _OTHER_FAULTS = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSIN
     severity="warning",
     spec=f"{PROMPTS}#error-handling",
     methods=("prompts/get",),
-    sorts=("error",),
 )
 def prompt_unknown_or_missing_args(message: Message) -> Iterator[Finding]:
-    """An unknown prompt, or a missing argument, is answered by -32602.
+    """An unknown prompt, or a missing argument, is answered by -32602. A prompt that is given without an argument that its
+    definition requires is but a note.
 
     Why: a client that sees -32603 reports a broken server instead of asking for the argument.
 
@@ -46,6 +49,9 @@ def prompt_unknown_or_missing_args(message: Message) -> Iterator[Finding]:
         modern prompts/get {"name": "nope"}
           -> error -32602 {"message": "Unknown prompt: nope"}
     """
+    if message.rpc.kind == "result":
+        yield from _given_without(message)
+        return
     code, error = message.error_code, message.rpc.error
     if code is None or code == rev.INVALID_PARAMS or code in _OTHER_FAULTS or message.exchange.status in (401, 403):
         return
@@ -55,6 +61,24 @@ def prompt_unknown_or_missing_args(message: Message) -> Iterator[Finding]:
             f"{one_line(text, 60)!r} was answered with {code}, not -32602",
             [evidence(message.place("error", "code"), str(code), "-32602")],
         )
+
+
+def _given_without(message: Message) -> Iterator[Finding]:
+    request = message.request
+    if request is None or message.result.get("resultType") not in (None, "complete"):
+        return
+    listing: Listing | None = request.exchange.endpoint.facts.get("listed", {}).get("prompts")
+    name, given = request.params.get("name"), request.params.get("arguments")
+    if listing is None or listing.changed or listing.auth != request.exchange.auth or not isinstance(name, str):
+        return
+    for argument, required in listing.items.get(one_line(name, 500), {}).get("arguments", ()):
+        if required and argument not in (given if isinstance(given, dict) else ()):
+            yield Finding(
+                f"the prompt {one_line(name, 60)} was given without the argument {one_line(argument, 40)}, which it requires",
+                [evidence(request.place("params", "arguments", argument), None, "a string, or error -32602")],
+                "info",
+                related=(listing.flow,),
+            )
 
 
 @rule(
@@ -86,9 +110,9 @@ def prompt_arguments_strings(message: Message) -> Iterator[Finding]:
         modern prompts/get {"name": "greet", "arguments": {"times": "3"}}
           -> result {"messages": []}
     """
-    arguments = message.params.get("arguments")
-    if arguments is None:
+    if "arguments" not in message.params:
         return
+    arguments = message.params["arguments"]
     place = message.place("params", "arguments")
     if not isinstance(arguments, dict):
         yield Finding(f"arguments is {one_line(dumps(arguments), 40)}, not an object", [evidence(place, arguments, "an object")])
@@ -134,16 +158,20 @@ def prompt_message_valid(message: Message) -> Iterator[Finding]:
     messages = message.result.get("messages")
     for index, item in enumerate(messages[:200] if isinstance(messages, list) else ()):
         if not isinstance(item, dict):
-            continue  # RES004
+            place = message.place("result", "messages", index)
+            yield Finding(f"a prompt message is {one_line(dumps(item), 40)}", [evidence(place, item, "role and content")])
+            continue
         role, content = item.get("role"), item.get("content")
         if role not in ("user", "assistant"):
             place = message.place("result", "messages", index, "role")
             yield Finding(
                 f"a prompt message has the role {one_line(dumps(role), 40)}", [evidence(place, role, "user or assistant")]
             )
-        if isinstance(content, list):
+        if not isinstance(content, dict):
             place = message.place("result", "messages", index, "content")
-            yield Finding("a prompt message has a list of content blocks", [evidence(place, "a list", "one content block")])
+            what = "a list of content blocks" if isinstance(content, list) else f"the content {one_line(dumps(content), 40)}"
+            what = what if "content" in item else "no content"
+            yield Finding(f"a prompt message has {what}", [evidence(place, content, "one content block")])
 
 
 @rule(
@@ -159,7 +187,7 @@ def prompt_message_valid(message: Message) -> Iterator[Finding]:
     methods=("prompts/list",),
 )
 def prompt_duplicate(message: Message) -> Iterator[Finding]:
-    """A listing names each prompt once. Judged within one page.
+    """A listing names each prompt once, on all its pages.
 
     Why: clients key prompts by name; one of the two vanishes.
 
@@ -175,12 +203,6 @@ def prompt_duplicate(message: Message) -> Iterator[Finding]:
         modern prompts/list
           -> result {"prompts": [{"name": "a"}, {"name": "A"}]}
     """
-    prompts = message.result.get("prompts")
-    seen: set[str] = set()
-    for index, item in enumerate(prompts[:1_000] if isinstance(prompts, list) else ()):
-        name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str):
-            if name in seen:
-                place = message.place("result", "prompts", index, "name")
-                yield Finding(f"the prompt {one_line(name, 60)} is listed twice", [evidence(place, name, "each name once")])
-            seen.add(name)
+    for index, name in listed_twice(message, "prompts", "name"):
+        place = message.place("result", "prompts", index, "name")
+        yield Finding(f"the prompt {one_line(name, 60)} is listed twice", [evidence(place, name, "each name once")])

@@ -6,21 +6,26 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.trace.listed import lists_uri
+from mcp_wiretap.trace.lists import ListView
 from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.usage import was_subscribed
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules import blocks
 
 RESOURCES = "2026-07-28 server/resources"
 MOST = 500  # items of one answer that are looked at: the rest has the same author
 _NOT_FOUND = re.compile(r"resource\b.{0,200}\bnot found|unknown resource|no such resource", re.I | re.S)
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#$%&'()*+,/:;=?@\[\]A-Za-z0-9._~-]*")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[!#$&'()*+,/:;=?@\[\]A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*+")
 _FOREIGN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.*?([^!#$%&'()*+,/:;=?@\[\]A-Za-z0-9._~-])", re.DOTALL)
+_BROKEN_ESCAPE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.*?(%)(?![0-9A-Fa-f]{2})", re.DOTALL)
 _ENVELOPE_CODES = frozenset({rev.METHOD_NOT_FOUND, rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 
 
-def _items(message: Message, member: str) -> list[tuple[int, dict[str, Any]]]:
+def _items(message: Message, member: str, most: int = MOST) -> list[tuple[int, dict[str, Any]]]:
     items = message.result.get(member)
-    return [(i, x) for i, x in enumerate(items[:MOST]) if isinstance(x, dict)] if isinstance(items, list) else []
+    return [(i, x) for i, x in enumerate(items[:most]) if isinstance(x, dict)] if isinstance(items, list) else []
 
 
 @rule(
@@ -103,7 +108,7 @@ def read_not_found_code(message: Message) -> Iterator[Finding]:
     named = isinstance(data, dict) and isinstance(uri, str) and data.get("uri") == uri
     text = error.get("message")
     if named or (isinstance(text, str) and _NOT_FOUND.search(text[:1_000])):
-        known = uri in message.exchange.endpoint.facts.get("resource-uris", ())
+        known = isinstance(uri, str) and lists_uri(request.exchange, uri)
         yield Finding(
             f"a missing resource was answered with {code}, not -32602",
             [evidence(message.place("error", "code"), str(code), "-32602")],
@@ -149,19 +154,42 @@ def content_text_or_blob(message: Message) -> Iterator[Finding]:
         if len(has) != 1:
             what = "both text and blob" if has else "neither text nor blob"
             yield Finding(f"a content item has {what}", [evidence(place, what, "exactly one of the two, a string")])
+        elif has == ["blob"] and (problem := blocks.base64_problem(item["blob"])) is not None:
+            words, severity = problem
+            text = f"the blob of a content item {words}"
+            yield Finding(text, [evidence(f"{place}/blob", item["blob"][:80], "standard Base64")], severity)
 
 
 @rule(
     "RSC004",
     "uri-valid",
     "URI not RFC 3986",
-    on=("request", "answer"),
+    on=("request", "answer", "push"),
     level="must",
     party="either",
     era="both",
     severity="warning",
     spec=f"{RESOURCES}#common-uri-schemes",
-    methods=("resources/read", "resources/list", "resources/subscribe", "resources/templates/list"),
+    methods=(
+        "resources/read",
+        "resources/list",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "resources/templates/list",
+        "subscriptions/listen",
+        "notifications/resources/updated",
+        "tools/call",
+        "prompts/get",
+    ),
+    needs=(
+        "params:uri",
+        "params:notifications",
+        "result:resources",
+        "result:resourceTemplates",
+        "result:contents",
+        "result:content",
+        "result:messages",
+    ),
 )
 def uri_valid(message: Message) -> Iterator[Finding]:
     """A resource URI is absolute, with a scheme, by RFC 3986; a template by RFC 6570.
@@ -180,15 +208,10 @@ def uri_valid(message: Message) -> Iterator[Finding]:
         modern resources/read {"uri": "file:///docs/a%20b.txt"}
           -> result {"contents": [{"uri": "file:///docs/a%20b.txt", "text": ""}]}
     """
-    if message.rpc.kind == "request":
-        uri = message.params.get("uri")
-        if isinstance(uri, str) and not _URI.fullmatch(uri):
-            yield _no_uri(uri, message.place("params", "uri"))
-        return
-    for index, item in _items(message, "resources"):
-        uri = item.get("uri")
-        if isinstance(uri, str) and not _URI.fullmatch(uri):
-            yield _no_uri(uri, message.place("result", "resources", index, "uri"))
+    asked = message.request.params.get("uri") if message.request is not None else None
+    for steps, uri in _uris(message):
+        if isinstance(uri, str) and not _URI.fullmatch(uri) and uri != asked:  # an answer may repeat what was asked for
+            yield _no_uri(uri, message.place(*steps))
     for index, item in _items(message, "resourceTemplates"):
         template = item.get("uriTemplate")
         if isinstance(template, str) and not _is_template(template):
@@ -196,9 +219,35 @@ def uri_valid(message: Message) -> Iterator[Finding]:
             yield Finding(f"{one_line(template, 80)} is no URI template", [evidence(place, template, "RFC 6570")])
 
 
+def _uris(message: Message) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """What ought to be the URI of a resource, with its place."""
+    if message.rpc.kind in ("request", "notification"):
+        yield ("params", "uri"), message.params.get("uri")
+        wanted = message.params.get("notifications")
+        subscribed = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
+        for index, uri in enumerate(subscribed[:MOST] if isinstance(subscribed, list) else ()):
+            yield ("params", "notifications", "resourceSubscriptions", index), uri
+        return
+    for member in ("resources", "contents"):
+        for index, item in _items(message, member):
+            yield ("result", member, index, "uri"), item.get("uri")
+    for index, block in _items(message, "content"):
+        yield from _of_block(block, ("result", "content", index))
+    for index, item in _items(message, "messages"):
+        yield from _of_block(item.get("content"), ("result", "messages", index, "content"))
+
+
+def _of_block(block: Any, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "resource_link":
+        yield (*steps, "uri"), block.get("uri")
+    elif kind == "resource" and isinstance(block.get("resource"), dict):
+        yield (*steps, "resource", "uri"), block["resource"].get("uri")
+
+
 def _no_uri(uri: str, place: str) -> Finding:
     shown = one_line(uri, 80)
-    foreign = _FOREIGN.match(uri)
+    foreign = _FOREIGN.match(uri) or _BROKEN_ESCAPE.match(uri)
     if foreign is not None:
         character = f"U+{ord(foreign[1]):04X} at index {foreign.start(1)}"
         return Finding(f"{shown!r} is no URI: {character} has to be percent-encoded", [evidence(place, uri, "RFC 3986")])
@@ -226,7 +275,7 @@ def _is_template(template: str) -> bool:
     methods=("resources/list",),
 )
 def duplicate_uri(message: Message) -> Iterator[Finding]:
-    """A listing names each resource once. Judged within one page.
+    """A listing names each resource once, on all its pages.
 
     Why: clients key resources by uri; one of the two vanishes.
 
@@ -242,14 +291,25 @@ def duplicate_uri(message: Message) -> Iterator[Finding]:
         modern resources/list
           -> result {"resources": [{"uri": "file:///a", "name": "a"}, {"uri": "file:///b", "name": "a"}]}
     """
-    seen: set[str] = set()
-    for index, item in _items(message, "resources"):
-        uri = item.get("uri")
-        if isinstance(uri, str):
-            if uri in seen:
-                place = message.place("result", "resources", index, "uri")
-                yield Finding(f"{one_line(uri, 80)} is listed twice", [evidence(place, uri, "each uri once")])
-            seen.add(uri)
+    for index, uri in listed_twice(message, "resources", "uri"):
+        place = message.place("result", "resources", index, "uri")
+        yield Finding(f"{one_line(uri, 80)} is listed twice", [evidence(place, uri, "each uri once")])
+
+
+def listed_twice(message: Message, member: str, label: str) -> Iterator[tuple[int, str]]:
+    """The entries of a list answer that stand in it, or in the pages before it, already."""
+    view: ListView | None = message.request.exchange.facts.get("list") if message.request is not None else None
+    page = view.page if view is not None and not view.shared else None  # a shared cursor: the pages are of several clients
+    items = message.result.get(member)
+    own = len(items) if isinstance(items, list) else 0
+    before = page.names[: len(page.names) - own] if page is not None and page.names is not None else ()
+    seen = {name for name in before if isinstance(name, str)}
+    for index, item in _items(message, member, 1_000):
+        name = item.get(label)
+        if isinstance(name, str):
+            if name in seen:
+                yield index, name
+            seen.add(name)
 
 
 @rule(
@@ -285,7 +345,7 @@ def path_traversal_probe(message: Message) -> Iterator[Finding]:
     uri = request.params.get("uri") if request is not None else None
     if request is None or not isinstance(uri, str) or message.rpc.kind != "result" or not message.result.get("contents"):
         return
-    if ".." not in uri and "%2e" not in uri.lower():
+    if ".." not in uri and "%" not in uri:
         return
     if ".." in re.split(r"[/\\]", unquote(unquote(uri))):
         text = f"{one_line(uri, 80)} climbs out of its folder, and the server gave content"
@@ -296,20 +356,21 @@ def path_traversal_probe(message: Message) -> Iterator[Finding]:
     "RSC007",
     "legacy-subscribe-capability",
     "Legacy subscribe without capability",
-    on="request",
+    on=("request", "push"),
     level="must",
     party="either",
     era="legacy",
     severity="warning",
     spec="2025-11-25 server/resources#capabilities",
-    methods=("resources/subscribe",),
+    methods=("resources/subscribe", "notifications/resources/updated"),
 )
 def legacy_subscribe_capability(message: Message) -> Iterator[Finding]:
-    """resources/subscribe needs a server that advertises `resources.subscribe`.
+    """resources/subscribe needs a server that advertises `resources.subscribe`; updates are sent of what was subscribed to, or of
+    what is part of it.
 
-    Why: nothing will ever be sent for it.
+    Why: nothing will ever be sent for it; and a client does not know what to do with an update that it did not ask for.
 
-    Fix: look at the capabilities of the initialize result first.
+    Fix: look at the capabilities of the initialize result first; send updates to the sessions that asked for them.
 
     Wrong::
 
@@ -327,6 +388,12 @@ def legacy_subscribe_capability(message: Message) -> Iterator[Finding]:
     """
     session = message.exchange.session
     if session is None or session.server_capabilities is None:
+        return
+    if message.rpc.kind == "notification":
+        uri = message.params.get("uri")
+        if isinstance(uri, str) and not was_subscribed(session, uri, message.at):
+            text = f"an update of {one_line(uri, 80)}, which the session did not subscribe to"
+            yield Finding(text, [evidence(message.place("params", "uri"), uri, "a URI of a resources/subscribe")])
         return
     resources = session.server_capabilities.get("resources")
     if not (isinstance(resources, dict) and resources.get("subscribe") is True):
@@ -346,7 +413,7 @@ def legacy_subscribe_capability(message: Message) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{RESOURCES}#https",
-    methods=("resources/list",),
+    methods=("resources/list", "resources/templates/list", "resources/read"),
     once="endpoint",
 )
 def https_resource_via_mcp(message: Message) -> Iterator[Finding]:
@@ -366,11 +433,12 @@ def https_resource_via_mcp(message: Message) -> Iterator[Finding]:
         modern resources/list
           -> result {"resources": [{"uri": "docs://a", "name": "a"}]}
     """
-    for index, item in _items(message, "resources"):
-        uri = item.get("uri")
-        if isinstance(uri, str) and uri.lower().startswith("https:"):
-            yield Finding(
-                f"{one_line(uri, 80)} is listed: a client may fetch it from the web itself",
-                [evidence(message.place("result", "resources", index, "uri"), uri)],
-            )
-            return
+    for member, label in (("resources", "uri"), ("resourceTemplates", "uriTemplate"), ("contents", "uri")):
+        for index, item in _items(message, member):
+            uri = item.get(label)
+            if isinstance(uri, str) and uri.lower().startswith("https:"):
+                yield Finding(
+                    f"{one_line(uri, 80)} is served: a client may fetch it from the web itself",
+                    [evidence(message.place("result", member, index, label), uri)],
+                )
+                return

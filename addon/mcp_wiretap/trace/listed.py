@@ -4,13 +4,15 @@
 Tools themselves are `trace.tools`' business. Spec: 2026-07-28 server/utilities/caching; the extension io.modelcontextprotocol/ui.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.secret import one_line
 
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
 ITEMS = 500  # of one kind of list
 UI = 200  # ui:// resources of one endpoint
 CHANGES = 50  # changes between lists that are remembered
@@ -19,6 +21,11 @@ _LISTS = {
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
     "prompts/list": ("prompts", "name"),
+}
+_CHANGED = {
+    "notifications/prompts/list_changed": ("prompts",),
+    "notifications/resources/list_changed": ("resources", "resourceTemplates"),
+    "notifications/tools/list_changed": ("tools",),
 }
 _SHOWN = ("name", "title", "description", "mimeType", "size", "uri", "uriTemplate")
 
@@ -48,6 +55,8 @@ class Listing:
     changes: list[Change] = field(default_factory=list)
     names: dict[str, frozenset[str]] = field(default_factory=dict)  # Authorization -> names of its newest complete list
     walk: set[str] = field(default_factory=set)  # names of the pages so far
+    auth: str = ""  # whose the newest list was
+    changed: bool = False  # the server said since that it is no longer so
 
 
 @dataclass(slots=True)
@@ -68,6 +77,9 @@ class Listed(Tracker):
     def said(self, message: Message) -> None:
         request = message.request
         if request is None or message.party != "server" or message.rpc.kind != "result":
+            for kind in _CHANGED.get(message.method or "", ()):
+                if (told := message.exchange.endpoint.facts.get("listed", {}).get(kind)) is not None:
+                    told.changed = True
             return
         known = _LISTS.get(request.method or "")
         if known is not None:
@@ -82,12 +94,13 @@ class Listed(Tracker):
         table: dict[str, Listing] = request.exchange.endpoint.facts.setdefault("listed", {})
         listing = table.setdefault(kind, Listing(kind))
         listing.count += 1
-        listing.at, listing.flow = message.at, message.exchange.flow
+        listing.at, listing.flow, listing.auth = message.at, message.exchange.flow, request.exchange.auth
         result = message.result
         listing.ttl_ms, listing.scope = result.get("ttlMs"), result.get("cacheScope")
         listing.pages = isinstance(result.get("nextCursor"), str)
         if request.params.get("cursor") is None:
             listing.walk = set()
+            listing.changed = False
             if kind != "tools":
                 listing.items = {}
         for item in items[: ITEMS * 10]:
@@ -129,6 +142,36 @@ class Listed(Tracker):
                 one_line(uri, 300), message.exchange.flow, message.at, one_line(str(content.get("mimeType", "")), 100),
                 len(text) if isinstance(text, str) else 0, _bounded(asks) if isinstance(asks, dict) else {},
             )  # fmt: skip
+
+
+def lists_uri(exchange: Exchange, uri: str) -> bool:
+    """Whether a resource stands in the newest lists that this Authorization was given, or fits one of their templates."""
+    listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
+    resources, templates = (_names(listed.get(kind), exchange.auth) for kind in ("resources", "resourceTemplates"))
+    return one_line(uri, 500) in resources or any(fits_template(uri, template) for template in templates)
+
+
+def _names(listing: Listing | None, auth: str) -> set[str] | frozenset[str]:
+    if listing is None:
+        return frozenset()
+    return listing.names.get(auth, frozenset()) | (listing.walk if listing.auth == auth else set())
+
+
+def fits_template(uri: str, template: str) -> bool:
+    """Whether a URI may have come of a URI template: its literal parts stand in the URI in that order."""
+    first, *middle = _EXPRESSION.split(template)
+    if not middle:
+        return uri == first
+    last = middle.pop()
+    if len(uri) < len(first) + len(last) or not uri.startswith(first) or not uri.endswith(last):
+        return False
+    at, end = len(first), len(uri) - len(last)
+    for part in middle:
+        found = uri.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _short(item: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from mcp_wiretap.wire import revision as rev
 MOST_IDS = 5_000  # SSE event ids of one session
 HANDSHAKE_S = 2.0  # notifications/initialized may travel beside the first requests
 BROADCAST_S = 0.2
+UNSUBSCRIBED_S = 2.0  # updates may be on their way while an unsubscribe is processed
+_LONGEST_URI = 8_000  # characters
 _CLIENT_NEEDS = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 _SERVER_NEEDS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "logging": "logging"}
 _BROADCAST = frozenset(
@@ -154,6 +156,8 @@ class Usage(Tracker):
                 session.initialized_at = message.at
             elif message.rpc.kind == "request":
                 self._client_method(message, session)
+                if message.method in ("resources/subscribe", "resources/unsubscribe"):
+                    self._subscribes(message, session)
         elif message.rpc.kind == "request":
             self._server_request(message, session)
         elif message.rpc.kind == "notification":
@@ -196,6 +200,19 @@ class Usage(Tracker):
         needed = "completions" if group == "completion" and session.revision != "2024-11-05" else _SERVER_NEEDS.get(group)
         if needed is not None and needed not in advertised and method != "resources/subscribe":
             _note(message.exchange, Note("server-capability", method, needed, session.initialize_flow))
+
+    @staticmethod
+    def _subscribes(message: Message, session: Session) -> None:
+        """`session.facts["subscribed"]`: URI -> when it was subscribed to, and when no longer. Oldest first, bounded."""
+        uri = message.params.get("uri")
+        if not isinstance(uri, str) or len(uri) > _LONGEST_URI:
+            return
+        table: OrderedDict[str, tuple[float, float]] = session.facts.setdefault("subscribed", OrderedDict())
+        since, _ = table.pop(uri, (message.at, 0.0))
+        table[uri] = (since, float("inf") if message.method == "resources/subscribe" else message.at)
+        if len(table) > MOST_IDS:
+            table.popitem(last=False)
+            session.facts["subscriptions-lost"] = True
 
     def _server_request(self, message: Message, session: Session) -> None:
         exchange, method = message.exchange, message.method or ""
@@ -279,6 +296,17 @@ class Usage(Tracker):
                 _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow))
         elif exchange.status == 400:
             _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+
+def was_subscribed(session: Session, uri: str, at: float) -> bool:
+    """Whether a session had subscribed to a resource, or to one that it is part of; True where that is not known."""
+    if not session.initialize_flow or session.facts.get("subscriptions-lost") or len(uri) > _LONGEST_URI:
+        return True
+    table: OrderedDict[str, tuple[float, float]] = session.facts.get("subscribed", OrderedDict())
+    return any(
+        since <= at <= until + UNSUBSCRIBED_S and (uri == known or uri.startswith(known.rstrip("/") + "/"))
+        for known, (since, until) in table.items()
+    )
 
 
 def _all_heard(session: Session) -> bool:
