@@ -6,7 +6,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib import import_module
+from typing import NoReturn, Protocol, cast
 
 from mcp_wiretap import __version__
 from mcp_wiretap.command import Refused
@@ -47,49 +48,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:
-    match arguments.command:
-        case "audit":
-            from mcp_wiretap.command import audit
+    """Each command is a module of its name, and only that one is loaded."""
+    if arguments.command == "addon-path":
+        from mcp_wiretap.command import tools
 
-            return audit.run(arguments)
-        case "annotate":
-            from mcp_wiretap.command import annotate
+        print(tools.addon_path())
+        return 0
+    return cast("Command", import_module(f"mcp_wiretap.command.{arguments.command}")).run(arguments)
 
-            return annotate.run(arguments)
-        case "rules":
-            from mcp_wiretap.command import rules
 
-            return rules.run(arguments)
-        case "explain":
-            from mcp_wiretap.command import explain
+class Command(Protocol):
+    """What a module of `mcp_wiretap.command` has. Returns the exit status."""
 
-            return explain.run(arguments)
-        case "diff":
-            from mcp_wiretap.command import diff
-
-            return diff.run(arguments)
-        case "serve":
-            from mcp_wiretap.command import serve
-
-            return serve.run(arguments)
-        case "replay":
-            from mcp_wiretap.command import replay
-
-            return replay.run(arguments)
-        case "export":
-            from mcp_wiretap.command import export
-
-            return export.run(arguments)
-        case "extract":
-            from mcp_wiretap.command import extract
-
-            return extract.run(arguments)
-        case "addon-path":
-            from mcp_wiretap.command import tools
-
-            print(tools.addon_path())
-            return 0
-    raise AssertionError(arguments.command)
+    def run(self, arguments: argparse.Namespace) -> int: ...
 
 
 class _Parser(argparse.ArgumentParser):

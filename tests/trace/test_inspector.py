@@ -7,8 +7,9 @@ import pytest
 from mcp_wiretap.example import read_script
 from mcp_wiretap.trace.events import ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.judge import NoRules
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire.headers import Fields
 from tests.trace.following import SESSION, follow
 
@@ -167,23 +168,11 @@ def test_an_id_keeps_its_json_type() -> None:
     assert seen == [False]
 
 
-class Judging:
+class Judging(NoRules):
     """A judge that counts how often each exchange is judged anew."""
 
     def __init__(self) -> None:
         self.anew: list[str] = []
-
-    def requested(self, exchange: Exchange) -> bool:
-        return False
-
-    def said(self, message: Message) -> bool:
-        return False
-
-    def event(self, item: StreamItem) -> bool:
-        return False
-
-    def ended(self, exchange: Exchange) -> bool:
-        return False
 
     def again(self, exchange: Exchange) -> bool:
         self.anew.append(exchange.flow)

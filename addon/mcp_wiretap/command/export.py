@@ -7,17 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from mcp_wiretap.command import Refused, settings, tracing
+from mcp_wiretap.command.cleaned import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.command.output import replacing
-from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.sharing import copy, states
 from mcp_wiretap.share import har, jsonl, markdown
 from mcp_wiretap.share.account import Accounts
-from mcp_wiretap.share.places import Named
-from mcp_wiretap.share.redact import Redactor
-from mcp_wiretap.trace.judge import Judge
 
 FORMATS = ("flow", "har", "jsonl", "otlp", "md")
 _MEANT = ("mcp-", "content-type", "accept", "authorization", "www-authenticate", "last-event-id", "origin")
@@ -29,71 +26,17 @@ def run(arguments: argparse.Namespace) -> int:
     target = _target(arguments, source)
     chosen = settings.read(arguments)
     redactor = redactor_for(arguments)
-    with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch, readable_errors(scratch):
-        clean = Path(scratch) / "recording.flow"
-        with clean.open("wb") as file:
-            damage = copy(source, file, redactor)
-        with (Path(scratch) / "accounts").open("w+b") as spool:
-            accounts = read(clean, chosen, spool)
-            wanted = flows_of_conversation(accounts, arguments.conversation) if arguments.conversation is not None else None
-            if arguments.endpoint is not None:
-                _send(accounts, wanted, arguments.endpoint)
-            else:
-                with _out(target) as out:
-                    _write(arguments, clean, accounts, wanted, out)
-    if damage is not None:
-        print(f"mcp-wiretap: {source}: {damage}; exported up to there", file=sys.stderr)
-    return 0 if damage is None else 2
-
-
-def redactor_for(arguments: argparse.Namespace) -> Redactor | None:
-    if arguments.no_redact:
-        if arguments.redact:
-            raise Refused("--no-redact and --redact contradict each other")
-        return None
-    try:
-        return Redactor(Named.of(arguments.redact))
-    except ValueError as error:
-        raise Refused(f"--redact: {error}") from None
-
-
-def read(path: Path, chosen: tracing.Settings, spool: IO[bytes]) -> Accounts:
-    """The accounts of a recording, judged."""
-    made: list[Accounts] = []
-
-    def wrap(book: Judge) -> Judge:
-        made.append(Accounts(book, spool))
-        return made[0]
-
-    tracing.follow([Recording(path)], chosen, lambda exchange: made[0].retire(exchange), wrap=wrap)
-    return made[0]
-
-
-def flows_of_conversation(accounts: Accounts, wanted: str) -> list[str]:
-    """The flows of a conversation; a flow that is in none is one of its own."""
-    if wanted in accounts.conversations:
-        return accounts.conversations[wanted]
-    account = accounts.of(wanted)
-    if account is None:
-        known = list(accounts.conversations)
-        listed = f"it has {', '.join(known[:8])}{' …' if len(known) > 8 else ''}" if known else "it has no conversations"
-        raise Refused(f"--conversation {wanted} is neither a conversation nor a flow of the recording; {listed}")
-    if account.conversation is not None:
-        return accounts.conversations[account.conversation]
-    return [wanted]
-
-
-@contextmanager
-def readable_errors(scratch: str) -> Iterator[None]:
-    """A full disk under the scratch directory is said to be one."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.filename is None or str(error.filename).startswith(scratch):
-            raise Refused(f"{tempfile.gettempdir()} cannot be written: {error.strerror}; TMPDIR may name another place") from None
-        raise
+    with cleaned(source, chosen, redactor) as clean:
+        accounts = clean.accounts
+        wanted = flows_of_conversation(accounts, arguments.conversation) if arguments.conversation is not None else None
+        if arguments.endpoint is not None:
+            _send(accounts, wanted, arguments.endpoint)
+        else:
+            with _out(target) as out:
+                _write(arguments, clean.path, accounts, wanted, out)
+    if clean.damage is not None:
+        print(f"mcp-wiretap: {source}: {clean.damage}; exported up to there", file=sys.stderr)
+    return 0 if clean.damage is None else 2
 
 
 def _target(arguments: argparse.Namespace, source: Path) -> Path | None:

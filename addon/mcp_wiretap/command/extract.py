@@ -4,13 +4,12 @@ without secrets, and a test that expects them.
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcp_wiretap import __version__
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.export import flows_of_conversation, read, readable_errors, redactor_for
+from mcp_wiretap.command.cleaned import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.command.output import replacing
 from mcp_wiretap.expectation import Expectations
 from mcp_wiretap.proxy.sharing import copy, events
@@ -33,25 +32,21 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = settings.read(arguments)
     redactor = redactor_for(arguments)
     _prepare(directory)
-    with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch, readable_errors(scratch):
-        clean = Path(scratch) / "recording.flow"
-        with clean.open("wb") as file:
-            damage = copy(source, file, redactor)
-        with (Path(scratch) / "accounts").open("w+b") as spool:
-            accounts = read(clean, chosen, spool)
-            flows = flows_of_conversation(accounts, arguments.conversation)
-            told = [account for flow in flows if (account := accounts.of(flow)) is not None]
-            shown = _shown(told)
-            if not shown:
-                raise Refused(f"nothing was found in {arguments.conversation}: there is nothing for a test case to show")
-            case = _Case(clean, chosen, flows, shown)
-            beside = case.search(_others(accounts, flows, told), accounts)
-        _write(directory, source, clean, [*flows, *beside], told, shown, arguments.name)
+    with cleaned(source, chosen, redactor) as clean:
+        accounts = clean.accounts
+        flows = flows_of_conversation(accounts, arguments.conversation)
+        told = [account for flow in flows if (account := accounts.of(flow)) is not None]
+        shown = _shown(told)
+        if not shown:
+            raise Refused(f"nothing was found in {arguments.conversation}: there is nothing for a test case to show")
+        case = _Case(clean.path, chosen, flows, shown)
+        beside = case.search(_others(accounts, flows, told), accounts)
+        _write(directory, source, clean.path, [*flows, *beside], told, shown, arguments.name)
     if case.exhausted:
         print(f"mcp-wiretap: not reduced further after {case.audits} audits", file=sys.stderr)
-    if damage is not None:
-        print(f"mcp-wiretap: {source}: {damage}; looked at up to there", file=sys.stderr)
-    return 0 if damage is None else 2
+    if clean.damage is not None:
+        print(f"mcp-wiretap: {source}: {clean.damage}; looked at up to there", file=sys.stderr)
+    return 0 if clean.damage is None else 2
 
 
 def _prepare(directory: Path) -> None:
