@@ -34,7 +34,6 @@ LEFT_OUT: dict[str, str] = {
     "SUB014": "lists may differ for reasons that do not show; RES010 and CAC013 speak of those that do",
     "HTS022": _JUDGING + "where a request has several faults, an error that fits one of them is a right answer",
     "TOO012": "TOO007 says that a tool is unknown, TOO014 that arguments do not fit: the code -32602 alone says neither",
-    "LOG003": "SUB009 speaks of log messages on a listen stream, SSE003 of those after the answer",
     "LEG007": "that no DELETE was seen proves nothing: the client may have ended, or the recording",
     "LEG022": _JUDGING + "the log level is kept for each session, which is how LOG002 compares it",
     "EXT005": "the view of an endpoint shows the extensions of both sides beside each other; EXT002 speaks of misuse",

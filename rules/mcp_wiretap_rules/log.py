@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.discover import advertised
-from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap_rules.sse import answer_before
 
 LOGGING = "2026-07-28 server/utilities/logging"
 RANK = {level: rank for rank, level in enumerate(rev.LOG_LEVELS)}
@@ -120,6 +122,54 @@ def log_below_level(message: Message) -> Iterator[Finding]:
 
 
 @rule(
+    "LOG003",
+    "log-wrong-stream",
+    "Log message on a stream it does not belong to",
+    on="push",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{LOGGING}#per-request-log-level",
+    sep="2575",
+    methods=("notifications/message",),
+)
+def log_wrong_stream(message: Message) -> Iterator[Finding]:
+    """A modern server logs on the stream of the request that it logs about, before the response, and never on a listen stream.
+
+    Why: the level was asked for by that request; whoever reads another stream, or has its answer, does not look for logs.
+
+    Fix: send the log before the response of its request; what happens outside any request belongs in the server's own log.
+
+    Wrong::
+
+        modern tools/call {"name": "a"}
+          meta io.modelcontextprotocol/logLevel "info"
+          -> sse
+          -> result {"content": []}
+          -> notify notifications/message {"level": "info", "data": "done"}
+
+    Right::
+
+        modern tools/call {"name": "a"}
+          meta io.modelcontextprotocol/logLevel "info"
+          -> sse
+          -> notify notifications/message {"level": "info", "data": "done"}
+          -> result {"content": []}
+    """
+    if message.exchange.method == "subscriptions/listen":
+        where = "on a listen stream"
+    elif answer_before(message) is not None:
+        where = "after the response"
+    else:
+        return
+    yield Finding(
+        f"a log message {where}",
+        [evidence(message.place("method"), "notifications/message", "on the request's own stream, before its response")],
+    )
+
+
+@rule(
     "LOG004",
     "log-shape",
     "Log message malformed",
@@ -206,7 +256,7 @@ def log_capability_missing(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     exchange = message.exchange
-    told = advertised(exchange)
+    told = advertised(exchange) or _without_session(exchange)
     if told is not None and "logging" not in told[0]:
         yield Finding(
             "the server logs, but does not advertise logging",
@@ -215,9 +265,20 @@ def log_capability_missing(message: Message) -> Iterator[Finding]:
         )
 
 
+def _without_session(exchange: Exchange) -> tuple[dict[str, Any], str] | None:
+    """What a legacy server that gives no session id said to initialize."""
+    endpoint = exchange.endpoint
+    if exchange.claim.modern or exchange.session is not None or endpoint.modern or not endpoint.initialize_accepted:
+        return None
+    return (endpoint.capabilities, "") if endpoint.capabilities is not None else None
+
+
+_WORDS = r"(?:password|passwd|secret|api[_-]?key)"
+_SHOWN = r"(?!\*|<|\[|\{|x{3}|null\b|none\b|redacted|hidden|masked)"  # not what stands in for one
 _SECRETS = re.compile(
-    r"Bearer\s+[A-Za-z0-9._~+/-]{16,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|\bAKIA[0-9A-Z]{16}\b"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|(?i:\b(?:password|passwd|secret|api[_-]?key)\s*[=:]\s*[^\s\"',;]{4,})"
+    r"Bearer\s+[A-Za-z0-9._~+/-]{16,}|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{6,}"
+    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    rf"|(?i:\b{_WORDS}\s*[=:]\s*{_SHOWN}[^\s\"',;]{{3,}})|(?i:\"{_WORDS}\"\s*:\s*\"{_SHOWN}[^\"]{{3,}})"
 )
 
 
@@ -303,5 +364,7 @@ def invalid_level_accepted(message: Message) -> Iterator[Finding]:
     level, place = request.meta.get(rev.LOG_LEVEL), request.place("params", "_meta", rev.LOG_LEVEL)
     if request.method == "logging/setLevel" and not request.exchange.claim.modern:
         level, place = request.params.get("level"), request.place("params", "level")
+        if "level" not in request.params:
+            yield Finding("logging/setLevel was accepted without a level", [evidence(place, None, "refused with -32602")])
     if level is not None and (not isinstance(level, str) or level not in RANK):
         yield Finding(f"the level {one_line(dumps(level), 40)} was accepted", [evidence(place, level, "refused with -32602")])

@@ -6,7 +6,7 @@ from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.progress import Progress
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_number
 
@@ -116,7 +116,7 @@ def no_final_response(exchange: Exchange) -> Iterator[Finding]:
     )
 
 
-def _after_answer(message: Message) -> Message | None:
+def answer_before(message: Message) -> Message | None:
     """The answer that had been given on this stream before the message; None while answers are owed."""
     exchange = message.exchange
     if exchange.stream is None or exchange.http_method != "POST":
@@ -178,17 +178,17 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     exchange = message.exchange
     if exchange.method == "subscriptions/listen":
         return  # SUB010
-    if _after_answer(message) is None:
+    if answer_before(message) is None:
         return
     if "io.modelcontextprotocol/related-task" in message.meta:
         return
-    request = exchange.request
-    params = request.params if request is not None else {}
     severity: Severity = "warning"
     if message.method == "notifications/progress":
-        if isinstance(params.get("task"), dict):
+        token = id_key(message.params.get("progressToken"))
+        of = next((m for m in exchange.sent if "progressToken" in m.meta and id_key(m.meta["progressToken"]) == token), None)
+        if of is not None and isinstance(of.params.get("task"), dict):
             return  # the token of a legacy task lives until the task ends
-        severity = "error"
+        severity = "error" if of is not None else "warning"
     yield Finding(
         f"{one_line(message.method or 'a message', 60)} came after the response",
         [evidence(message.place(), message.method, "nothing after the response")],
@@ -277,9 +277,11 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     """
     event = item.event
     if event.id:
-        yield Finding(f"the event has the id {one_line(event.id, 40)}", [evidence(f"{item.where}:id", event.id, "no id")])
+        shown = one_line(event.id, 40)
+        yield Finding(f"the event has the id {shown}", [evidence(f"{item.where}:id", event.id, "no id")], once="id")
     elif event.retry is not None:
-        yield Finding("the event has a retry field", [evidence(f"{item.where}:retry", str(event.retry), "no retry")], "info")
+        place = [evidence(f"{item.where}:retry", str(event.retry), "no retry")]
+        yield Finding("the event has a retry field", place, "info", once="retry")
 
 
 @rule(
@@ -472,8 +474,6 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
         "answered-elsewhere": (f"the request of token {token} was answered before, on another stream", "warning"),
     }
     text, severity = words[found.state]
-    if found.state == "answered" and _after_answer(message) is not None:
-        return  # the same bytes are SSE003's
     if message.exchange.method == "subscriptions/listen":
         return  # SUB009: no progress belongs there, whatever its token
     yield Finding(
@@ -488,7 +488,7 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
     "SSE010",
     "progress-not-increasing",
     "progress does not strictly increase",
-    on="push",
+    on=("push", "notification"),
     level="must",
     party="server",
     era="both",
@@ -521,6 +521,14 @@ def progress_not_increasing(message: Message) -> Iterator[Finding]:
           -> notify notifications/progress {"progressToken": 7, "progress": 2, "total": 2}
           -> result {"content": []}
     """
+    if message.party == "client" and message.exchange.claim.modern:
+        return  # a modern server asks for nothing that a client could report on
+    for finding in _progress_flaws(message):
+        finding.party = message.party
+        yield finding
+
+
+def _progress_flaws(message: Message) -> Iterator[Finding]:
     params, found = message.params, message.found
     value, place = params.get("progress"), message.place("params", "progress")
     if not is_number(value):
@@ -588,6 +596,7 @@ def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
         "the event stream came without X-Accel-Buffering: no" + (" (a proxy in front may have taken it out)" if proxied else ""),
         [evidence("response.header:X-Accel-Buffering", value or None, "no")],
         None if listen and not proxied else "info",
+        once="listen" if listen else "",
     )
 
 

@@ -1,5 +1,6 @@
 """SUB: subscriptions/listen streams (2026-07-28 basic/patterns/subscriptions)."""
 
+import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
@@ -13,9 +14,13 @@ SUBSCRIPTIONS = "2026-07-28 basic/patterns/subscriptions"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 UPDATED = "notifications/resources/updated"
 TASKS = "notifications/tasks"
+MOST_URIS = 500  # of one filter that are looked at
 WAIT_S = 10.0  # an acknowledgement that takes longer is missed
 ROUND_S = (30, 60, 90, 100, 120, 125, 180, 240, 300, 600, 900, 1800, 3600)  # time-outs of balancers
 LISTEN = ("subscriptions/listen",)
+_JOINTS = frozenset("/?#:=&")  # where a URI may go on to something below it
+_CLOSING = frozenset({"resultType", "_meta"})  # what a closing result is made of
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def _listen(message: Message) -> Listen | None:
@@ -109,11 +114,20 @@ def ack_missing(exchange: Exchange) -> Iterator[Finding]:
           -> closed client
     """
     stream = exchange.stream
-    if stream is None or exchange.received or exchange.ended is None or exchange.dropped or stream.decode_problem:
+    if stream is None or exchange.ended is None or exchange.dropped or stream.decode_problem:
         return
     if any(entry.what == "event stream" for entry in exchange.unchecked):
         return
-    waited = exchange.ended - (exchange.responded or exchange.requested)
+    opened = exchange.responded or exchange.requested
+    if exchange.received:
+        late = exchange.received[0].at - opened
+        if stream.timed and late > WAIT_S and exchange.received[0].method == ACKNOWLEDGED:
+            yield Finding(
+                f"the stream was open for {late:.1f} s before it was acknowledged",
+                [evidence(exchange.received[0].place("method"), f"after {late:.1f} s", "at once")],
+            )
+        return
+    waited = exchange.ended - opened
     if waited > WAIT_S or exchange.ended_by in ("complete", "server"):
         yield Finding(
             f"the stream was open for {waited:.1f} s and nothing came, not even the acknowledgement",
@@ -360,7 +374,7 @@ def ack_not_subset(message: Message) -> Iterator[Finding]:
         return
     granted = Filter.of(message.params.get("notifications"))
     for member, more in (
-        ("flags", granted.flags - listen.asked.flags),
+        ("flags", _true(message) - _true(message.exchange.request)),
         ("resourceSubscriptions", granted.uris - listen.asked.uris),
         ("taskIds", granted.tasks - listen.asked.tasks),
     ):
@@ -370,6 +384,12 @@ def ack_not_subset(message: Message) -> Iterator[Finding]:
                 f"the acknowledgement grants what was not asked for: {shown}",
                 [evidence(message.place("params", "notifications"), shown, f"nothing beyond the {member} of the request")],
             )
+
+
+def _true(message: Message | None) -> frozenset[str]:
+    """The flags that are set in the filter of a message, those of extensions, too."""
+    wanted = message.params.get("notifications") if message is not None else None
+    return frozenset(name for name, value in wanted.items() if value is True) if isinstance(wanted, dict) else frozenset()
 
 
 @rule(
@@ -413,12 +433,26 @@ def resource_updated_unsubscribed(message: Message) -> Iterator[Finding]:
     listen, uri = _listen(message), message.params.get("uri")
     if listen is None or not listen.asked.uris or not isinstance(uri, str):
         return
-    if uri in listen.asked.uris or any(uri.startswith(root) for root in listen.asked.uris):
+    if _covers(listen.asked, uri):
         return
+    others: list[Listen] = message.exchange.endpoint.facts.get("listens", [])
+    owner = next((other for other in others if _open_at(other, message.at) and _covers(other.asked, uri)), None)
     yield Finding(
-        f"an update for {one_line(uri, 80)}, which was not subscribed",
+        f"an update for {one_line(uri, 80)}, which {'another stream subscribed to' if owner is not None else 'was not subscribed'}",
         [evidence(message.place("params", "uri"), uri, "a subscribed URI or one below it")],
+        related=(owner.flow,) if owner is not None else (),
     )
+
+
+def _covers(wanted: Filter, uri: str) -> bool:
+    """Whether a URI is subscribed, or lies below one that is: the path of that goes on, or its query or fragment begins."""
+    if uri in wanted.uris:
+        return True
+    return any(uri.startswith(root) and (root[-1:] in _JOINTS or uri[len(root)] in _JOINTS) for root in wanted.uris)
+
+
+def _open_at(listen: Listen, at: float) -> bool:
+    return listen.opened <= at and (listen.ended is None or listen.ended >= at)
 
 
 @rule(
@@ -515,6 +549,7 @@ def graceful_close_shape(message: Message) -> Iterator[Finding]:
                 f"the closing result has {what}",
                 [evidence(_id_place(message), None if given is None else dumps(given), dumps(listen.id))],
             )
+        yield from _closing_members(message)
         return
     request = exchange.request
     answer = request.answer if request is not None else None
@@ -525,6 +560,16 @@ def graceful_close_shape(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"{one_line(what, 60)} came after the closing result", [evidence(message.place(), what, "nothing after it")]
         )
+
+
+def _closing_members(message: Message) -> Iterator[Finding]:
+    kind = message.result.get("resultType")
+    if kind != "complete":
+        what = "no resultType" if kind is None else f"the resultType {one_line(dumps(kind), 40)}"
+        yield Finding(f"the closing result has {what}", [evidence(message.place("result", "resultType"), kind, "complete")])
+    for name in [name for name in message.result if name not in _CLOSING][:5]:
+        place = message.place("result", name)
+        yield Finding(f"the closing result has the member {one_line(name, 40)}", [evidence(place, message.result[name])], "info")
 
 
 @rule(
@@ -624,6 +669,14 @@ def filter_malformed(message: Message) -> Iterator[Finding]:
         elif name in ("resourceSubscriptions", "taskIds"):
             if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
                 yield Finding(f"{name} is no array of strings", [evidence(at, dumps(value), "an array of strings")])
+            elif name == "resourceSubscriptions":
+                for index, uri in enumerate(value[:MOST_URIS]):
+                    if not _SCHEME.match(uri):
+                        shown = one_line(uri, 80)
+                        yield Finding(
+                            f"the filter names {shown!r}, which is no URI: it has no scheme",
+                            [evidence(message.place("params", "notifications", name, index), uri, "a URI")],
+                        )
         else:
             yield Finding(f"the filter has the unknown member {one_line(name, 40)}", [evidence(at, value)], "info")
     if not wanted:
