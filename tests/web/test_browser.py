@@ -105,6 +105,17 @@ def test_each_page_shows_the_demonstration(browser, demo, name):
             expect(rows(page).first.locator("[data-open] .skel")).to_have_count(0)
 
 
+def test_after_a_look_at_the_pages_mitmwebs_own_list_has_room_for_the_verdict(browser, demo):
+    with opened(browser, demo) as page:
+        page.goto(demo.origin)
+        column = page.locator("th.col-comment, th[class*=comment]").first
+        expect(column).to_be_visible(timeout=PATIENCE)
+        assert column.bounding_box()["width"] > 400
+        page.evaluate("localStorage.setItem('mitmweb-column-widths', '{\"comment\":222}')")
+        page.goto(demo.url())
+        assert page.evaluate("localStorage.getItem('mitmweb-column-widths')") == '{"comment":222}'
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_scrolls_sideways_on_a_small_phone(browser, demo, name):
     with opened(browser, demo, name, viewport=SMALL) as page:

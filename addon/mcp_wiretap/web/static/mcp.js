@@ -44,6 +44,12 @@
   });
   paint();
 
+  // ---- mitmweb's own list: its comment column, where our verdicts are, is 150 pixels wide until somebody pulls at it
+
+  try {
+    if (!localStorage.getItem("mitmweb-column-widths")) localStorage.setItem("mitmweb-column-widths", JSON.stringify({ path: 150, comment: 520 }));
+  } catch { /* private mode */ }
+
   // ---- opening rows
 
   const opened = new Map(); // key -> when its detail was fetched
