@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from harness.browser import FLAGS, find_chromium
-from harness.children import Children
+from harness.children import Children, free_ports
 from harness.proxies import start_proxy
 from harness.run import ERAS, Programs, demonstration_options, run_client, start_servers
 from tests.web import recording
@@ -62,8 +62,6 @@ def hostile(tmp_path_factory):
     recording.write(HOSTILE_SCRIPT, folder / "hostile.flow")
     with Children() as children:
         options = [*demonstration_options(children), "--set", "web_open_browser=false", "-nr", str(folder / "hostile.flow")]
-        from harness.children import free_ports
-
         (port,) = free_ports(8291)
         child = children.start("web", [*Programs().wiretap, "web", *options, "--set", f"web_port={port}"])
         yield Site(child.wait_for(r"Web server listening at (\S+)", 60)[1], {})
@@ -367,8 +365,6 @@ def test_hostile_text_is_inert(browser, hostile, name):
 def test_a_lost_connection_is_said_and_what_was_shown_stays(browser):
     with Children() as children:
         flow = Path(__file__).parents[1] / "recordings" / "demo.flow"
-        from harness.children import free_ports
-
         (port,) = free_ports(8295)
         options = [*demonstration_options(children), "--set", "web_open_browser=false", "-nr", str(flow)]
         child = children.start("web", [*Programs().wiretap, "web", *options, "--set", f"web_port={port}"])
