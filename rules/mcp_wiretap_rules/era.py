@@ -12,7 +12,7 @@ from typing import Any
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.expectation import Broken
 from mcp_wiretap.trace.faults import header_faults, other_faults
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.negotiation import Part, Refusal
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -50,9 +50,10 @@ def _status(refusal: Refusal) -> Any:
 )
 def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
     """A client that does not know its server's era may open with a modern request, most often server/discover. When the
-    server answers that with an error that no modern server would give, the client goes on with initialize.
+    server answers that with an error that no modern server would give, the client goes on with initialize. Here stands what
+    came of it. At any later time server/discover is an ordinary request.
 
-    Why: the refusal is then no fault: it is how a legacy server says what it is. But a client that does not go on, or waits for
+    Why: a refusal is then no fault: it is how a legacy server says what it is. But a client that does not go on, or waits for
     half a minute first, looks like a hanging server to its user.
 
     Fix: fall back at once on any 4xx whose body is not a recognised modern error, whatever its code and even when its id is null.
@@ -66,14 +67,22 @@ def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
 
     Right::
 
+        modern tools/list
+          -> result {"tools": []}
         modern server/discover
           -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
     """
     part = _part(exchange)
-    if part is None or part.refusal is None or part.role not in ("probe", "retry") or exchange.endpoint.modern is not None:
+    if part is None or part.role not in ("probe", "retry") or exchange.method != "server/discover":
         return
-    refusal, follow = part.refusal, part.follow
-    if exchange.method != "server/discover" or refusal.status in (401, 403):
+    refusal, follow, modern = part.refusal, part.follow, exchange.endpoint.modern is not None
+    if (refusal is None and exchange.outcome == "complete") or (refusal is not None and refusal.recognised and modern):
+        if part.first:
+            said = "answered it" if refusal is None else f"refused it as a modern server does ({refusal.words})"
+            shown = [evidence("request.body:/method", "server/discover")]
+            yield Finding(f"the client's first request is a probe, and the server {said}", shown)
+        return
+    if refusal is None or refusal.status in (401, 403) or modern:
         return
     shown = [evidence("response.status", _status(refusal), "a result, or an error that only a legacy server gives")]
     if follow is None:
@@ -372,7 +381,9 @@ def initialize_rejection_names_versions(message: Message) -> Iterator[Finding]:
     if request is None or message.rpc.kind != "error" or request.exchange.claim.kind != "legacy":
         return
     exchange = request.exchange
-    if exchange.endpoint.modern is None or exchange.endpoint.initialize_accepted or exchange.stream is not None:
+    if exchange.endpoint.initialize_accepted or exchange.stream is not None:
+        return
+    if exchange.endpoint.modern is None and message.error_code not in (rev.HEADER_MISMATCH, rev.UNSUPPORTED_VERSION):
         return
     if exchange.status not in (200, 400, 404, 405) or not isinstance(request.params.get("protocolVersion"), str):
         return
@@ -755,7 +766,7 @@ def _code_of(answer: Message) -> str:
     "ERA025",
     "era-expectation-broken",
     "Era is not the one the user expects of this endpoint",
-    on=("request", "notification", "answer"),
+    on=("request", "notification", "answer", "event"),
     level="may-note",
     party="either",
     era="both",
@@ -764,7 +775,7 @@ def _code_of(answer: Message) -> str:
     always=True,
     needs=("fact:expectation",),
 )
-def era_expectation_broken(message: Message) -> Iterator[Finding]:
+def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
     """You said with mcp_era which era you expect of this server, and the traffic is of the other one. The first exchange of each
     kind is reported for each endpoint; a probe alone breaks nothing.
 
@@ -790,6 +801,10 @@ def era_expectation_broken(message: Message) -> Iterator[Finding]:
         modern server/discover
           -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
     """
+    if isinstance(fact, StreamItem):
+        yield from _expected_no_stream(fact)
+        return
+    message = fact
     exchange = message.exchange if message.request is None else message.request.exchange
     broken: Broken | None = exchange.facts.get("expectation")
     if broken is None or (message.request is None) != (broken.expected == "legacy"):
@@ -801,6 +816,20 @@ def era_expectation_broken(message: Message) -> Iterator[Finding]:
     shown = [evidence("request.body:/method", exchange.method, f"{broken.expected} traffic (mcp_era)")]
     related = () if broken.refusal is None else (broken.refusal.flow,)
     yield Finding(_told(exchange, broken), shown, party=broken.party, related=related)
+
+
+def _expected_no_stream(item: StreamItem) -> Iterator[Finding]:
+    broken: Broken | None = item.exchange.facts.get("expectation")
+    if broken is None or broken.how != "HTTP+SSE" or item.event.index:
+        return
+    refusal = broken.refusal
+    tried = "the client never tried a modern request" if refusal is None else f"{refusal.method} was refused ({refusal.words})"
+    yield Finding(
+        f"expected modern (mcp_era): {tried}, and the server opened a stream of the HTTP+SSE transport",
+        [evidence(item.where, item.event.event, "modern traffic (mcp_era)")],
+        party=broken.party,
+        related=() if refusal is None else (refusal.flow,),
+    )
 
 
 def _told(exchange: Exchange, broken: Broken) -> str:

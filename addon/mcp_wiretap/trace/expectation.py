@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcp_wiretap.trace.finding import Party
-from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.negotiation import Negotiations, Refusal
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.negotiation import NAME as NEGOTIATION
+from mcp_wiretap.trace.negotiation import Negotiations, Part, Refusal
 from mcp_wiretap.trace.tracker import Tracker
 
 NAME = "expectation"
 
-type Breach = Literal["modern request", "never tried", "fell back", "served as legacy", "legacy session"]
+type Breach = Literal["modern request", "never tried", "fell back", "served as legacy", "legacy session", "HTTP+SSE"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,6 +42,8 @@ class Expectations(Tracker):
         exchange = request.exchange
         if exchange.endpoint.expected != "modern" or exchange.era != "legacy" or exchange.released:
             return
+        if exchange.session is not None and exchange.session.transport == "http+sse":
+            return  # told of its stream
         if exchange.claim.modern:
             if request.method != "server/discover":
                 self._broken(exchange, Broken("modern", "served as legacy", "server"))
@@ -52,6 +55,15 @@ class Expectations(Tracker):
             self._broken(exchange, Broken("modern", "never tried", "client"))
         elif client is None:
             self._broken(exchange, Broken("modern", "legacy session", "client"))
+
+    def event(self, item: StreamItem) -> None:
+        """A stream that begins with an endpoint event is the 2024-11-05 transport, which is of the legacy era."""
+        exchange, stream = item.exchange, item.exchange.stream
+        if item.event.index or stream is None or not stream.http_sse or exchange.endpoint.expected != "modern":
+            return
+        part: Part | None = exchange.facts.get(NEGOTIATION)
+        refusal = part.client.refused_modern if part is not None and part.client is not None else None
+        self._broken(exchange, Broken("modern", "HTTP+SSE", "client" if refusal is None else "server", refusal))
 
     @staticmethod
     def _broken(exchange: Exchange, broken: Broken) -> None:

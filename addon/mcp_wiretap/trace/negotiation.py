@@ -101,6 +101,7 @@ class Part:
     """The part of one exchange in a negotiation: what rules read (`exchange.facts["negotiation"]`)."""
 
     role: Role | None = None
+    first: bool = False  # nothing that this client asked for before was seen
     version: str | None = None  # that it asks for
     after: Refusal | None = None  # the refused attempt that this one follows
     premature: bool = False  # it falls back although a recognised modern error told it not to (ERA006, ERA020)
@@ -224,6 +225,7 @@ class Negotiations(Tracker):
                 changed = self._link(before.flow, before.started, exchange)
             elif exchange.http_method == "POST" and before.http_method == "POST":
                 client.copies = True
+        part.first = not client.connections
         if exchange.connection not in client.connections:
             client.connections.append(exchange.connection)
             del client.connections[:-CONNECTIONS]
@@ -244,7 +246,8 @@ class Negotiations(Tracker):
         earlier.follow = Follow(part.role or "opening", exchange.flow, exchange.method or exchange.http_method, after)
         if asked_modern and not asks_modern:
             only = exchange.connection == before.connection or not (client.legacy_ok or client.copies)
-            if refusal.recognised and not client.modern_ok and only and after <= PATIENCE:
+            settled = client.modern_ok or (client.legacy_ok and part.role == "http+sse")  # a GET then opens a listening stream
+            if refusal.recognised and not settled and only and after <= PATIENCE:
                 part.premature = not _only_legacy_left(refusal, client.tried)
             if client.fallbacks and not client.fallback_failed and exchange.connection in client.connections:
                 since = exchange.started - client.fallback_at
