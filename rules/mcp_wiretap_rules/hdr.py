@@ -685,9 +685,15 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         return
     value = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
     media = _media_type(value)
-    if media == SSE:
-        return
     where = "response.header:Content-Type"
+    if media == SSE:
+        if exchange.stream is not None and exchange.stream.foreign and not exchange.stream.decode_problem:
+            begin = one_line(exchange.stream.foreign, 40)
+            yield Finding(
+                f"the answer to {request.method} says {SSE}, its body is no event stream: begins with {begin}",
+                [evidence(where, value), evidence("response.body:", begin)],
+            )
+        return
     if status == 202 and not exchange.request_fields.names_starting("mcp-"):
         # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
         if not exchange.over_http_sse:

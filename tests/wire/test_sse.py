@@ -134,6 +134,22 @@ def test_an_event_without_its_blank_line_is_discarded_and_told(rest: bytes, unfi
     assert parser.finish().unfinished is unfinished
 
 
+@pytest.mark.parametrize(
+    ("body", "foreign"),
+    [
+        (b'{"jsonrpc": "2.0"}', b'{"jsonrpc": "2.0"}'),
+        (b"[1,\n2]\n\n", b"[1,"),
+        (b"\xef\xbb\xbf<p>" + b"a" * 99, b"<p>" + b"a" * 37),
+        (b"hello\n", b""),
+        (b": {\n\n", b""),
+        (b"{\ndata: 1\n\n", b""),
+        (b"data: {", b""),
+    ],
+)
+def test_what_is_no_event_stream_is_told_by_how_it_begins(body: bytes, foreign: bytes) -> None:
+    assert parsed(body)[1].finish().foreign == foreign
+
+
 def test_a_lone_byte_order_mark_is_nothing_unfinished() -> None:
     assert not parsed(b"\xef\xbb\xbf")[1].finish().unfinished
 

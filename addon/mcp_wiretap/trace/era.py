@@ -49,14 +49,9 @@ def _version_header(exchange: Exchange) -> str | None:
 def _by_envelope(request: Message, version: str | None) -> Claim | None:
     """The claim that the body of a request makes; None where it makes none."""
     meta = request.meta
-    envelope = meta.get(rev.PROTOCOL_VERSION)
-    if isinstance(envelope, str):
-        kind = rev.version_kind(envelope)
-        if kind == "modern":
-            return Claim("modern", envelope, "the envelope names it")
-        if kind == "legacy":
-            return Claim("legacy-envelope", envelope, "the envelope names a legacy revision")
-        return Claim("modern-unknown", envelope, "the envelope names a version this tool does not know")
+    found = _by_version(meta.get(rev.PROTOCOL_VERSION))
+    if found is not None:
+        return found
     if rev.PROTOCOL_VERSION in meta:
         return Claim("modern-malformed", version, "an envelope without a usable protocolVersion")
     if request.method == "initialize":
@@ -69,8 +64,24 @@ def _by_envelope(request: Message, version: str | None) -> Claim | None:
     return None
 
 
+def _by_version(envelope: object) -> Claim | None:
+    """The claim of a version in an envelope."""
+    if not isinstance(envelope, str):
+        return None
+    kind = rev.version_kind(envelope)
+    if kind == "modern":
+        return Claim("modern", envelope, "the envelope names it")
+    if kind == "legacy":
+        return Claim("legacy-envelope", envelope, "the envelope names a legacy revision")
+    return Claim("modern-unknown", envelope, "the envelope names a version this tool does not know")
+
+
 def _by_header(exchange: Exchange, first: Message | None, version: str | None) -> Claim:
     """The claim of a message without envelope and without live session."""
+    if first is not None and first.rpc.kind == "notification":
+        found = _by_version(first.meta.get(rev.PROTOCOL_VERSION))
+        if found is not None and found.modern:
+            return found
     kind = rev.version_kind(version) if version is not None else None
     if kind in ("modern", "future"):
         if first is not None and first.rpc.kind == "request":

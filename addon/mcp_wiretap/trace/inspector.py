@@ -409,7 +409,8 @@ class Inspector:
                 exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
                 if open_.decoder.problem is not None:
                     exchange.unchecked.append(Unchecked("event stream", open_.decoder.problem))
-            exchange.stream.unfinished = open_.parser.finish().unfinished
+            tail = open_.parser.finish()
+            exchange.stream.unfinished, exchange.stream.foreign = tail.unfinished, tail.foreign.decode("utf-8", "replace")
         elif exchange.status is not None:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
                 exchange.unchecked.append(Unchecked("response body", "it was not recorded"))

@@ -136,6 +136,7 @@ class Stream:
     timed: bool = True  # False: the recording has no arrival times of single events
     recorded: bool = True  # False: the recorder did not keep its bytes
     unfinished: bool = False  # ended inside an event, which was discarded
+    foreign: str = ""  # how it begins where it is no event stream, but JSON or a page
     decode_problem: str | None = None
 
 

@@ -10,6 +10,7 @@ MAX_EVENT = 8 << 20
 _SLICE = 64 << 10  # bytes split into lines at once: a chunk of line ends becomes a list eight times its size
 _FIELD_NAME = 64  # room for the name of a field beside a value of the greatest size
 _MOST_TYPE, _MOST_ID = 1_000, 10_000
+_FOREIGN, _MOST_FOREIGN = (b"{", b"[", b"<"), 40  # how other things than an event stream begin
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -35,6 +36,7 @@ class Tail:
 
     unfinished: bool
     size: int
+    foreign: bytes = b""  # how the bytes begin where they are no event stream, but JSON or a page
 
 
 class SseParser:
@@ -56,6 +58,7 @@ class SseParser:
         self._truncated = False
         self._bad = False
         self._fields = 0
+        self._foreign = b""
         self.index = 0
         self.comments = 0
         self.last_id: str | None = None
@@ -77,7 +80,9 @@ class SseParser:
     def finish(self) -> Tail:
         """The stream is over."""
         line = self._line.removeprefix(_BOM) if self._start else self._line
-        return Tail(self._fields > 0 or (bool(line) and not line.startswith(b":")), self._size)
+        unfinished = self._fields > 0 or (bool(line) and not line.startswith(b":"))
+        foreign = self._foreign or (bytes(line[:_MOST_FOREIGN]) if line.startswith(_FOREIGN) else b"")
+        return Tail(unfinished, self._size, b"" if self.index or self._fields else foreign)
 
     def _read(self, data: bytes, events: list[SseEvent]) -> None:
         """Read some bytes, not none."""
@@ -155,6 +160,8 @@ class SseParser:
                 self._retry = self.retry = int(value)
         else:
             self._fields -= 1
+            if line.startswith(_FOREIGN) and not self._foreign:
+                self._foreign = line[:_MOST_FOREIGN]
 
     def _text(self, value: bytes, cut: bool) -> str:
         try:
