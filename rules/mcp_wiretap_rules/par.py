@@ -35,6 +35,16 @@ def _property(flaw: Flaw) -> str:
     return one_line("/".join(str(step) for step in flaw.steps[:-1]), 80)
 
 
+def _flaws(definition: ToolDefinition, rule_id: str, expected: str | None, note: str = "") -> Iterator[Finding]:
+    """The flaws of one kind, each with its place."""
+    for flaw in _of(definition, rule_id):
+        value = flaw.value if isinstance(flaw.value, str) and flaw.value else dumps(flaw.value)
+        yield Finding(
+            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)}{note}",
+            [evidence(definition.place(*flaw.steps), value, expected)],
+        )
+
+
 def _params(message: Message, problem: str) -> Iterator[HeaderCheck]:
     for check in message.exchange.header_checks:
         if problem in check.problems and check.header.startswith(PARAM):
@@ -77,11 +87,7 @@ def annotation_empty_or_not_string(definition: ToolDefinition) -> Iterator[Findi
         modern tools/list
           -> tool query {"region": {"type": "string", "x-mcp-header": "Region"}}
     """
-    for flaw in _of(definition, "PAR001"):
-        yield Finding(
-            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)}",
-            [evidence(definition.place(*flaw.steps), dumps(flaw.value), "a header name")],
-        )
+    yield from _flaws(definition, "PAR001", "a header name")
 
 
 @rule(
@@ -165,15 +171,7 @@ def annotation_non_primitive(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool query {"region": {"type": "string", "x-mcp-header": "Region"}}
     """
-    yield from _bad_type(definition, "PAR004")
-
-
-def _bad_type(definition: ToolDefinition, rule_id: str) -> Iterator[Finding]:
-    for flaw in _of(definition, rule_id):
-        yield Finding(
-            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)}",
-            [evidence(definition.place(*flaw.steps), flaw.value, "integer, string or boolean")],
-        )
+    yield from _flaws(definition, "PAR004", "integer, string or boolean")
 
 
 @rule(
@@ -199,7 +197,7 @@ def annotation_on_number(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool zoom {"level": {"type": "integer", "x-mcp-header": "Level"}}
     """
-    yield from _bad_type(definition, "PAR005")
+    yield from _flaws(definition, "PAR005", "integer, string or boolean")
 
 
 @rule(
@@ -225,11 +223,9 @@ def annotation_type_undetermined(definition: ToolDefinition) -> Iterator[Finding
         modern tools/list
           -> tool query {"region": {"type": "string", "x-mcp-header": "Region"}}
     """
-    for flaw in _of(definition, "PAR006"):
-        yield Finding(
-            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)} (the specification's wording leaves this open)",
-            [evidence(definition.place(*flaw.steps), flaw.value, "one type: integer, string or boolean")],
-        )
+    yield from _flaws(
+        definition, "PAR006", "one type: integer, string or boolean", " (the specification's wording leaves this open)"
+    )
 
 
 @rule(
@@ -725,7 +721,9 @@ def param_needless_base64(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     for check in _params(message, "needless-encoding"):
-        yield Finding(f"{check.header} is encoded though {say(check.body)} is safe as it is", both_sides(message, check))
+        if "undeclared" not in check.problems:
+            value = check.body if check.body is not None else check.decoded
+            yield Finding(f"{check.header} is encoded though {say(value)} is safe as it is", both_sides(message, check))
 
 
 @rule(
@@ -926,7 +924,10 @@ def param_header_duplicate(message: Message) -> Iterator[Finding]:
         if not check.header.startswith(PARAM) or not (different or "duplicate-equal" in check.problems):
             continue
         values = message.exchange.request_fields.all(check.header)
-        severity: Severity = "error" if different and not check.doubt else "warning"
+        sure = (
+            not check.doubt or check.verdict == "unchecked"
+        )  # where no definition is known, the two values speak for themselves
+        severity: Severity = "error" if different and sure else "warning"
         if check.problems & {"undeclared", "elsewhere"}:
             severity = "info"
         what = "different values" if different else "the same value"
@@ -1030,11 +1031,7 @@ def annotation_in_output_schema(definition: ToolDefinition) -> Iterator[Finding]
         modern tools/list
           -> tool query {} {"outputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
     """
-    for flaw in _of(definition, "PAR029"):
-        yield Finding(
-            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)}",
-            [evidence(definition.place(*flaw.steps), flaw.value)],
-        )
+    yield from _flaws(definition, "PAR029", None)
 
 
 @rule(

@@ -109,6 +109,8 @@ def syntax(check: HeaderCheck, name: str, fields: Fields) -> HeaderCheck:
             check.detail = f"{decoded.problem}; {check.detail}" if check.detail else decoded.problem or ""
         elif decoded.spare_bits:
             problems.add("spare-bits")
+        elif name.startswith("mcp-param-") and wire.is_needless(decoded):
+            problems.add("needless-encoding")
     if len(values) > 1:
         equal = len({wire.trim_ows(v) for v in values}) == 1
         problems.add("duplicate-equal" if equal else "duplicate-different")

@@ -236,9 +236,15 @@ def compare_text(values: list[str], body: str) -> Comparison:
         verdict = "mismatch"
     elif duplicate != "none":
         verdict = "duplicate"
-    elif not needs_encoding(body) and not _either_way(body):
+    elif is_needless(decoded):
         verdict, detail = "needless-encoding", "a safe value needs no sentinel"
     return Comparison(verdict, raw, decoded.text, expected, detail, duplicate, True, True, decoded.spare_bits, lookalike)
+
+
+def is_needless(decoded: Decoded) -> bool:
+    """Whether a sentinel stands for a value that is safe as it is, and nothing says that it may be encoded all the same."""
+    text = decoded.text
+    return decoded.sentinel and text is not None and not needs_encoding(text) and not _either_way(text)
 
 
 def _either_way(text: str) -> bool:
