@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
+from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.requests import CancelTarget, Reuse
+from mcp_wiretap.trace.requests import AnsweredTwice, CancelTarget, Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
@@ -14,6 +15,8 @@ INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
 # The request was refused before its body was read: nobody knew its id.
 REFUSED_UNREAD = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
+# Rules of the Streamable HTTP transport decide by the transport, not by what is known of the server's era: they are `always`.
+_BEFORE_STREAMABLE = "2024-11-05"
 KNOWN_REQUESTS = frozenset(
     {
         "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
@@ -207,7 +210,8 @@ def id_reused_in_session(message: Message) -> Iterator[Finding]:
 
     Why: servers keep answers by id for redelivery; a second request with the id gets the first one's answer.
 
-    Fix: count ids up for the life of the session. Sending the same body again after a failed transport is no fault.
+    Fix: count ids up for the life of the session. Sending the same body again after a failed transport is no fault. Where the
+    server gives no session id, clients cannot be told apart, and it is noted only.
 
     Wrong::
 
@@ -239,6 +243,14 @@ def id_reused_in_session(message: Message) -> Iterator[Finding]:
             [evidence(message.place("id"), reuse.value, "an id not used in this session")],
             "info" if retry else None,
             related=(reuse.flow,),
+        )
+    for reuse in _reuses(message, "id", "no-session"):
+        yield Finding(
+            f"id {one_line(dumps(reuse.value), 40)} was used before on this connection, which has no session (or another client's)",
+            [evidence(message.place("id"), reuse.value, "an id not used before")],
+            "info",
+            related=(reuse.flow,),
+            once="no-session",
         )
 
 
@@ -283,7 +295,7 @@ def batch_not_allowed(message: Message) -> Iterator[Finding]:
     if message.rpc.index != 0 or exchange.kind != "mcp":
         return  # reported with the first message of the batch
     revision = exchange.session.revision if exchange.session is not None else None
-    revision = revision or exchange.request_fields.first("mcp-protocol-version")
+    revision = revision or exchange.request_fields.first("mcp-protocol-version") or _of_envelopes(exchange)
     if revision == "2025-03-26":
         return
     severity: Severity | None = "info" if revision is None else "warning" if revision == "2024-11-05" else None
@@ -293,6 +305,12 @@ def batch_not_allowed(message: Message) -> Iterator[Finding]:
         [Evidence(f"{message.where}:", "an array", "one JSON-RPC object")],
         severity,
     )
+
+
+def _of_envelopes(exchange: Exchange) -> str | None:
+    """The revision that a message of the request names in its envelope."""
+    named = (message.meta.get(rev.PROTOCOL_VERSION) for message in exchange.sent[:20])
+    return next((version for version in named if isinstance(version, str)), None)
 
 
 @rule(
@@ -306,7 +324,8 @@ def batch_not_allowed(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#sending-messages",
     sep="2322",
-    structural=True,
+    always=True,
+    kinds=("mcp",),
 )
 def client_posts_response(message: Message) -> Iterator[Finding]:
     """In the modern era a client never sends results or errors: it answers a server by calling again (MRTR).
@@ -330,9 +349,19 @@ def client_posts_response(message: Message) -> Iterator[Finding]:
           version 2025-11-25
           -> 202
     """
+    exchange = message.exchange
+    modern = exchange.claim.modern
+    # Without the version header: judged where the connection carried modern requests, and nobody ever opened a session there.
+    if not modern and (
+        exchange.request_fields.has("mcp-protocol-version")
+        or exchange.endpoint.initialize_accepted
+        or not exchange.facts.get("posted-after-modern")
+    ):
+        return
     yield Finding(
         f"the client posted a JSON-RPC {message.kind}; the modern era has no requests of the server to answer",
         [evidence(message.place(), message.kind, "a request or a notification")],
+        None if modern else "warning",
     )
 
 
@@ -348,6 +377,8 @@ def client_posts_response(message: Message) -> Iterator[Finding]:
     spec=f"{INDEX}#responses",
     versions=rev.STREAMABLE,
     streamable=True,
+    always=True,
+    kinds=("mcp",),
 )
 def response_id_mismatch(message: Message) -> Iterator[Finding]:
     """An answer carries the id of its request, the same value and the same JSON type.
@@ -370,7 +401,7 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     request = message.request
-    if message.id_matches or request is None:
+    if message.id_matches or request is None or request.exchange.revision == _BEFORE_STREAMABLE:
         return
     if message.rpc.id is None:
         if message.kind == "result":  # those of errors are HTS017 and RPC010
@@ -393,16 +424,16 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
     "RPC009",
     "result-and-error",
     "Response has both or neither of result/error",
-    on="message",
+    on=("message", "exchange"),
     level="must",
     party="either",
     era="both",
     severity="error",
     spec=f"{INDEX}#responses",
-    sorts=("result", "error", "invalid"),
+    sorts=("result", "error", "invalid", "body"),
 )
-def result_and_error(message: Message) -> Iterator[Finding]:
-    """A response has exactly one of `result` and `error`.
+def result_and_error(said: Message | Exchange) -> Iterator[Finding]:
+    """A response has exactly one of `result` and `error`, and an error is an object.
 
     Why: receivers differ in which one they believe.
 
@@ -420,13 +451,33 @@ def result_and_error(message: Message) -> Iterator[Finding]:
           id 1
           -> error -32603
     """
-    rpc = message.rpc
+    if isinstance(said, Exchange):
+        yield from _error_in_a_word(said)
+        return
+    message, rpc = said, said.rpc
     if not isinstance(rpc.body, dict) or ("method" in rpc.body and (rpc.kind != "invalid" or message.party == "client")):
         return  # RPC021 tells of a client whose method is no string
     if rpc.kind in ("result", "error") and "result" in rpc.body and "error" in rpc.body:
         yield Finding("both result and error are there", [evidence(message.place("error"), rpc.error, "one of the two")])
-    elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0" and "error" not in rpc.body:
-        yield Finding("neither result nor error is there", [evidence(message.place(), rpc.body, "result or error")])
+    elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0":
+        if "error" not in rpc.body:
+            yield Finding("neither result nor error is there", [evidence(message.place(), rpc.body, "result or error")])
+        else:
+            yield _no_error_object(message.place("error"), rpc.error)
+
+
+def _no_error_object(where: str, error: object, party: Party | None = None) -> Finding:
+    shown = one_line(dumps(error, most=60), 40)
+    return Finding(f"error is {shown}, not an object", [evidence(where, dumps(error), "an object")], party=party)
+
+
+def _error_in_a_word(exchange: Exchange) -> Iterator[Finding]:
+    """`{"jsonrpc": "2.0", "error": "text"}`. Without `jsonrpc` it is no JSON-RPC but, for example, OAuth's."""
+    reading = exchange.answer_reading
+    if reading is None or reading.kind != "not-rpc" or exchange.status in REFUSED_UNREAD or not isinstance(reading.value, dict):
+        return
+    if reading.value.get("jsonrpc") == "2.0" and "error" in reading.value:
+        yield _no_error_object("response.body:/error", reading.value["error"], "server")
 
 
 @rule(
@@ -462,7 +513,8 @@ def error_id_null(message: Message) -> Iterator[Finding]:
     if message.party != "server" or rpc.kind != "error" or not rpc.has_id or rpc.id is not None:
         return
     request = exchange.request
-    readable = request is not None and (isinstance(request.rpc.id, str) or is_integer(request.rpc.id))
+    single = request is not None and request.rpc.index is None  # the error is about the batch as a whole
+    readable = request is not None and single and (isinstance(request.rpc.id, str) or is_integer(request.rpc.id))
     if not readable or exchange.status in REFUSED_UNREAD:
         yield Finding("the error has id null; the MCP schema leaves the member out", [evidence(message.place("id"), "null")])
 
@@ -541,11 +593,16 @@ def error_message_missing(message: Message) -> Iterator[Finding]:
           -> error -32603 {"message": "the index is not built"}
     """
     error = message.rpc.error
-    if message.rpc.kind == "error" and isinstance(error, dict) and not isinstance(error.get("message"), str):
+    if message.rpc.kind != "error" or not isinstance(error, dict):
+        return
+    text = error.get("message")
+    if not isinstance(text, str):
         yield Finding(
-            f"error.message is {'absent' if 'message' not in error else one_line(dumps(error['message']), 40)}",
-            [evidence(message.place("error", "message"), error.get("message"), "a string")],
+            f"error.message is {'absent' if 'message' not in error else one_line(dumps(text), 40)}",
+            [evidence(message.place("error", "message"), text, "a string")],
         )
+    elif not text:
+        yield Finding("error.message is empty", [evidence(message.place("error", "message"), '""', "a sentence")], "info")
 
 
 @rule(
@@ -719,9 +776,14 @@ def retired_url_elicitation_code(message: Message) -> Iterator[Finding]:
         yield Finding(text, [evidence(message.place("error", "data", "elicitations"), asked, "a non-empty list")])
         return
     for index, item in enumerate(asked[:20]):
-        if not isinstance(item, dict) or not isinstance(item.get("elicitationId"), str):
-            place = message.place("error", "data", "elicitations", index, "elicitationId")
-            yield Finding("an elicitation of -32042 has no elicitationId", [evidence(place, None, "a string")])
+        mode, id_ = (item.get("mode"), item.get("elicitationId")) if isinstance(item, dict) else (None, None)
+        place = ("error", "data", "elicitations", index)
+        if mode != "url":
+            text = "an elicitation of -32042 is not of url mode"
+            yield Finding(text, [evidence(message.place(*place, "mode"), mode, "url")])
+        if not isinstance(id_, str):
+            text = "an elicitation of -32042 has no elicitationId"
+            yield Finding(text, [evidence(message.place(*place, "elicitationId"), id_, "a string")])
 
 
 @rule(
@@ -821,6 +883,8 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
     spec=f"{HTTP}#sending-messages",
     versions=rev.STREAMABLE,
     streamable=True,
+    always=True,
+    kinds=("mcp",),
 )
 def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
     """A server that accepts a notification (legacy: or a posted response) answers HTTP 202.
@@ -846,7 +910,9 @@ def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
 
 
 def _expects_no_answer(exchange: Exchange) -> bool:
-    return bool(exchange.sent) and all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent)
+    if exchange.revision == _BEFORE_STREAMABLE or not exchange.sent:
+        return False
+    return all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent)
 
 
 @rule(
@@ -861,6 +927,8 @@ def _expects_no_answer(exchange: Exchange) -> bool:
     spec=f"{HTTP}#sending-messages",
     versions=rev.STREAMABLE,
     streamable=True,
+    always=True,
+    kinds=("mcp",),
 )
 def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     """The 202 that accepts a notification has no body.
@@ -891,7 +959,7 @@ def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     "RPC021",
     "body-not-jsonrpc",
     "POST to the MCP endpoint is not valid JSON-RPC",
-    on="post",
+    on=("post", "exchange"),
     level="must",
     party="client",
     era="both",
@@ -920,6 +988,8 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     reading = exchange.reading
     if exchange.kind != "mcp" or exchange.http_method != "POST" or reading is None:
         return
+    if exchange.over and _is_told(exchange, "RPC021"):
+        return
     nameless = next(
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
     )
@@ -935,12 +1005,19 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         yield Finding("the body is not JSON-RPC (method is not a string)", [evidence(where, nameless.body["method"], "a string")])
         return
     probe = reading.kind == "empty" and not exchange.auth and not exchange.request_fields.has("mcp-method")
+    if probe and not exchange.over:
+        return  # whether it was a probe for authorization shows when the answer is there
     yield Finding(
         f"the body is {'empty' if reading.kind == 'empty' else 'not JSON-RPC'}"
         + (f" ({one_line(reading.problem, 80)})" if reading.problem and reading.kind != "empty" else ""),
         [evidence("request.body:", reading.problem or reading.kind, "one JSON-RPC message")],
-        "info" if probe else None,
+        "info" if probe and exchange.status in (None, 401) else None,
     )
+
+
+def _is_told(exchange: Exchange, id: str) -> bool:
+    """Whether the rule has spoken of this exchange already: one that looks at it at its beginning and at its end."""
+    return any(f.rule == id for f in exchange.findings) or any(s.rule in (id, id[:3], "*") for s in exchange.silenced)
 
 
 @rule(
@@ -1208,7 +1285,8 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
     "RPC029",
     "multiple-final-responses",
     "More than one response for a request",
-    on="answer",
+    on=("answer", "push"),
+    sorts=("result", "error"),
     level="must",
     party="server",
     era="both",
@@ -1216,6 +1294,8 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
     streamable=True,
+    always=True,
+    kinds=("mcp",),
 )
 def multiple_final_responses(message: Message) -> Iterator[Finding]:
     """A request gets one response.
@@ -1237,6 +1317,7 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
           -> sse
           -> result {"content": []}
     """
+    yield from _on_two_streams(message)
     request = message.request
     if request is None or request.answer is None or request.answer is message or not message.id_matches:
         return
@@ -1247,11 +1328,23 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
         )
 
 
+def _on_two_streams(message: Message) -> Iterator[Finding]:
+    """A legacy session: a resumed stream repeats an answer under the same event id; under another one it is a second answer."""
+    found: list[AnsweredTwice] = message.exchange.facts.get("answered-twice", [])
+    for twice in found:
+        if twice.where == message.where:
+            yield Finding(
+                f"id {one_line(dumps(twice.value), 40)} was answered on another stream before, under another event id",
+                [evidence(message.place(), message.kind, "one response")],
+                related=(twice.flow,),
+            )
+
+
 @rule(
     "RPC030",
     "legacy-cancel-target",
     "Cancellation names an unknown or forbidden request",
-    on="notification",
+    on=("notification", "push"),
     level="must",
     party="either",
     era="legacy",

@@ -1,4 +1,5 @@
-"""Ids and progress tokens in use: what is in flight, what a session has used before, what a cancellation names.
+"""Ids and progress tokens in use: what is in flight, what a session has used before, what a cancellation names, what was
+answered twice, who was asked to wait.
 
 JSON-RPC ids are unique per sender only, and HTTP does not show the sender: two requests are known to be one sender's when they
 came over one client connection, or in one legacy session (catalogue RPC004, A26).
@@ -10,19 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.recent import Recent
 from mcp_wiretap.trace.sessions import Session
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.secret import one_line
 
 MOST = 2_000  # ids remembered of one connection or session
+SESSIONLESS = 200  # and of one connection to a server that gives no session id
+PLACES = 500  # connections without session whose ids are remembered, and those that modern requests came over
 SETTLED_S = 2.0  # a cancellation may cross its answer on the way
 _TRANSPORT_RETRY = frozenset({401, 403, 408, 429, 502, 503, 504})
 
 
 @dataclass(slots=True)
 class Reuse:
-    """An id or a token that an earlier request had. `how`: in-flight (same connection), in-session, transport-retry."""
+    """An id or a token that an earlier request had. `how`: in-flight (same connection), in-session, transport-retry,
+    no-session (same connection to a legacy server that gives no session id)."""
 
     what: str  # id, progressToken
     value: Any
@@ -40,6 +45,15 @@ class CancelTarget:
 
 
 @dataclass(slots=True)
+class AnsweredTwice:
+    """A second answer to a request of a legacy session, on another stream and under another SSE event id."""
+
+    where: str  # of the message
+    value: Any  # the id
+    flow: str  # of the first answer
+
+
+@dataclass(slots=True)
 class _Issued:
     flow: str
     method: str | None
@@ -47,11 +61,14 @@ class _Issued:
     task: bool
     exchange: Exchange
     answered_at: float | None = None
+    answer_flow: str = ""
+    answer_event: str | None = None  # SSE event id of the answer
 
 
 class Requests(Tracker):
-    """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `capabilities-change` (flow of the
-    request before, words added, words gone)."""
+    """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `answered-twice` (list of
+    AnsweredTwice), `capabilities-change` (flow of the request before, words added, words gone), `posted-after-modern` (a response
+    came over a connection that had carried modern requests)."""
 
     name = "requests"
 
@@ -59,8 +76,10 @@ class Requests(Tracker):
         super().__init__(inspector)
         # (endpoint, connection) -> id -> request in flight
         self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
-        # (endpoint, Authorization, clientInfo) -> flow and capabilities of the newest request
-        self._declared: OrderedDict[tuple[str, str, tuple[str, str]], tuple[str, dict[str, Any]]] = OrderedDict()
+        # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
+        self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
+        self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
+        self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(PLACES)
 
     def said(self, message: Message) -> None:
         kind, exchange = message.rpc.kind, message.exchange
@@ -69,12 +88,20 @@ class Requests(Tracker):
                 self._modern(message)
             elif exchange.session is not None:
                 self._legacy(message, exchange.session)
-        elif kind in ("result", "error") and message.party == "server" and message.request is not None:
-            session = exchange.session or message.request.exchange.session
-            if session is not None:
-                issued = session.facts.get("issued", {}).get(id_key(message.request.rpc.id))
-                if issued is not None and issued.answered_at is None:
-                    issued.answered_at = message.at
+            else:
+                self._without_session(message)
+        elif kind == "request":
+            if exchange.session is not None:
+                asked: OrderedDict[Hashable, float | None] = exchange.session.facts.setdefault("asked", OrderedDict())
+                asked[id_key(message.rpc.id)] = None
+                if len(asked) > MOST:
+                    asked.popitem(last=False)
+                    exchange.session.facts["asked-dropped"] = True
+        elif kind in ("result", "error"):
+            if message.party == "server":
+                self._answers(message)
+            else:
+                self._replies(message)
         elif kind == "notification" and message.method == "notifications/cancelled" and not exchange.claim.modern:
             self._cancels(message)
 
@@ -92,6 +119,10 @@ class Requests(Tracker):
     def _modern(self, message: Message) -> None:
         exchange = message.exchange
         place = (exchange.endpoint.url, exchange.connection)
+        if place not in self._modern_places:
+            self._modern_places[place] = None
+            if len(self._modern_places) > PLACES:
+                self._modern_places.popitem(last=False)
         table = self._open.get(place)
         if table is None:
             table = self._open[place] = OrderedDict()
@@ -110,9 +141,7 @@ class Requests(Tracker):
     def _capabilities(self, message: Message) -> None:
         """What a client declares differently from its request before (MET016)."""
         exchange = message.exchange
-        if exchange.client_info is None:
-            return
-        who = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+        who = (exchange.endpoint.url, exchange.auth, exchange.client_info or exchange.connection)
         declared = exchange.capabilities
         before = self._declared.get(who)
         self._declared[who] = (exchange.flow, declared)
@@ -128,9 +157,7 @@ class Requests(Tracker):
         issued: OrderedDict[Hashable, _Issued] = session.facts.setdefault("issued", OrderedDict())
         before = issued.get(key)
         if before is not None and before.exchange is not exchange:
-            first = before.exchange
-            unanswered = first.status is None or first.status in _TRANSPORT_RETRY or 300 <= first.status < 400
-            retry = unanswered and before.body == message.rpc.body
+            retry = _unanswered(before.exchange) and before.body == message.rpc.body
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "transport-retry" if retry else "in-session"))
         self._token(message, [m for m in session.from_client.values() if m is not message], "in-session")
         params = message.params
@@ -138,6 +165,53 @@ class Requests(Tracker):
         if len(issued) > MOST:
             issued.popitem(last=False)
             session.facts["issued-dropped"] = True
+
+    def _without_session(self, message: Message) -> None:
+        """A legacy request to a server that gives no session id: other clients may share the connection."""
+        exchange, key = message.exchange, id_key(message.rpc.id)
+        place = (exchange.endpoint.url, exchange.connection, exchange.auth)
+        known = self._sessionless.get(place)
+        if known is None or message.method == "initialize":
+            known = OrderedDict()
+            self._sessionless.put(place, known)
+        before = known.get(key)
+        if before is not None and before is not exchange and not _unanswered(before):
+            _note(exchange, Reuse("id", message.rpc.id, before.flow, "no-session"))
+        known[key] = exchange
+        if len(known) > SESSIONLESS:
+            known.popitem(last=False)
+
+    def _answers(self, message: Message) -> None:
+        """The server answers: the first answer in a legacy session is remembered, a second one on another stream is noted."""
+        exchange, request = message.exchange, message.request
+        session = exchange.session or (request.exchange.session if request is not None else None)
+        if session is None or exchange.claim.modern:
+            return
+        key = id_key(request.rpc.id if request is not None else message.rpc.id)
+        table = session.facts.get("issued")
+        if request is not None and request.method == "initialize" and message.rpc.kind == "result":
+            table = session.facts.setdefault("issued", OrderedDict())
+            if key not in table:  # the request came before the session that its answer opened
+                table[key] = _Issued(request.exchange.flow, "initialize", request.rpc.body, False, request.exchange)
+        issued = table.get(key) if table else None
+        if issued is None:
+            return
+        event = _event_id(exchange)
+        if issued.answered_at is None:
+            issued.answered_at, issued.answer_flow, issued.answer_event = message.at, exchange.flow, event
+        elif issued.answer_flow != exchange.flow and event and issued.answer_event and event != issued.answer_event:
+            twice = AnsweredTwice(message.where, message.rpc.id, issued.answer_flow)
+            exchange.facts.setdefault("answered-twice", []).append(twice)
+
+    def _replies(self, message: Message) -> None:
+        """The client posted a response."""
+        exchange, session = message.exchange, message.exchange.session
+        if session is not None:
+            asked = session.facts.get("asked", {})
+            if id_key(message.rpc.id) in asked:
+                asked[id_key(message.rpc.id)] = message.at
+        elif (exchange.endpoint.url, exchange.connection) in self._modern_places:
+            exchange.facts["posted-after-modern"] = True
 
     @staticmethod
     def _token(message: Message, others: Any, how: str) -> None:
@@ -152,18 +226,23 @@ class Requests(Tracker):
                 return
 
     def _cancels(self, message: Message) -> None:
-        session = message.exchange.session
-        target = message.params.get("requestId")
-        if session is None or target is None:
+        exchange, target = message.exchange, message.params.get("requestId")
+        if target is None:
             return
-        if not session.initialize_flow or session.facts.get("issued-dropped"):
-            state, flow = "unknown-session", ""
+        session, key = exchange.session, id_key(target)
+        flow = ""
+        if session is None:  # initialize may still be on its way: no other request is known to be this client's
+            waiting = self.inspector.sessions.stateless(exchange).from_client.get(key) if message.party == "client" else None
+            if waiting is None or waiting.method != "initialize":
+                return
+            state, flow = "initialize", waiting.exchange.flow
+        elif not session.initialize_flow or session.facts.get("issued-dropped") or session.facts.get("asked-dropped"):
+            state = "unknown-session"
         elif message.party == "client":
-            state, flow = _state(session.facts.get("issued", {}).get(id_key(target)), message.at)
+            state, flow = _state(session.facts.get("issued", {}).get(key), message.at)
         else:
-            waiting = session.from_server.get(id_key(target))
-            state, flow = ("open", waiting.exchange.flow) if waiting is not None else ("unknown-session", "")
-        message.exchange.facts.setdefault("cancels", []).append(CancelTarget(target, state, flow))
+            state = _state_of_asked(session.facts.get("asked", {}), key, message.at)
+        exchange.facts.setdefault("cancels", []).append(CancelTarget(target, state, flow))
 
 
 def _flat(capabilities: dict[str, Any]) -> set[str]:
@@ -174,6 +253,26 @@ def _flat(capabilities: dict[str, Any]) -> set[str]:
         if isinstance(value, dict):
             words |= {one_line(f"{name}.{inner}", 100) for inner in list(value)[:50]}
     return words
+
+
+def _unanswered(exchange: Exchange) -> bool:
+    """Nothing answered it, or what stands before the server: the client may send the same again."""
+    status = exchange.status
+    return status is None or status in _TRANSPORT_RETRY or 300 <= status < 400
+
+
+def _event_id(exchange: Exchange) -> str | None:
+    """The SSE id of the event that is being read; None where it has none or the answer is no stream."""
+    stream = exchange.stream
+    return stream.items[-1].event.id if stream is not None and stream.items and stream.count == len(stream.items) else None
+
+
+def _state_of_asked(asked: dict[Hashable, float | None], key: Hashable, at: float) -> str:
+    """What became of a request of the server that it cancels."""
+    if key not in asked:
+        return "unknown"
+    replied = asked[key]
+    return "answered" if replied is not None and at - replied > SETTLED_S else "open"
 
 
 def _state(issued: _Issued | None, at: float) -> tuple[str, str]:
