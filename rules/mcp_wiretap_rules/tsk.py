@@ -1,16 +1,19 @@
 """TSK: the tasks extension of the modern era (io.modelcontextprotocol/tasks, SEP-2663)."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.listens import Listen
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tasks import STATUSES, Task, TaskView
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer, is_time
+from mcp_wiretap_rules.eli import elicit_params, elicit_schema_flat, sampling_request_valid
 from mcp_wiretap_rules.extensions import extensions_of
 from mcp_wiretap_rules.inputs import KINDS, asks, supports
 from mcp_wiretap_rules.mrt import request_problem
@@ -19,10 +22,22 @@ SPEC = "io.modelcontextprotocol/tasks (ext-tasks draft)"
 EXTENSION = "io.modelcontextprotocol/tasks"
 POLLED = ("tasks/get", "tasks/update", "tasks/cancel")
 _UNKNOWN = re.compile(r"task\b.{0,120}\b(?:not found|unknown|expired|does not exist)|unknown task|no such task", re.I | re.S)
+_OF_A_TASK = frozenset(
+    {
+        "task", "taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "ttl", "pollInterval",
+        "result", "error", "inputRequests",
+    }
+)  # fmt: skip
+_EXPIRED = re.compile(
+    r"\btask\b.{0,60}\bexpired\b|^\W*expired\b|\bttl\b.{0,40}\b(?:elapsed|exceeded|expired|over)\b", re.I | re.S
+)
 SHORTEST_ID = 16  # characters; fewer can be guessed
+FEWEST_BITS = 64
 
 
 def _view(fact: Exchange | Message) -> TaskView | None:
+    if isinstance(fact, Message) and fact.rpc.kind == "notification":
+        return fact.found if isinstance(fact.found, TaskView) else None
     exchange = fact if isinstance(fact, Exchange) else (fact.request.exchange if fact.request is not None else fact.exchange)
     return exchange.facts.get("task")
 
@@ -230,10 +245,11 @@ def task_get_status_payload(message: Message) -> Iterator[Finding]:
         needs = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
         wanted = needs.get(status) if isinstance(status, str) else None
         if wanted is not None and not isinstance(body.get(wanted), dict):
-            if status == "failed":
-                continue  # TSK007
             place = message.place(*steps, wanted)
             yield Finding(f"the task is {status}, but has no {wanted}", [evidence(place, body.get(wanted), "an object")])
+        elif status == "failed" and not _holds_a_tool_result(body["error"]) and _lacks_code_or_message(body["error"]):
+            place = message.place(*steps, "error")
+            yield Finding("the error of the task lacks code or message", [evidence(place, body["error"], "a JSON-RPC error")])
         if status in ("working", "cancelled"):
             extra = [m for m in needs.values() if m in body]
             if extra:
@@ -241,18 +257,26 @@ def task_get_status_payload(message: Message) -> Iterator[Finding]:
                 yield Finding(f"the task is {status}, yet has {extra[0]}", [evidence(place, "present", "no such member")], "info")
 
 
+def _holds_a_tool_result(error: dict[str, Any]) -> bool:
+    return "content" in error or "isError" in error
+
+
+def _lacks_code_or_message(error: dict[str, Any]) -> bool:
+    return not is_integer(error.get("code")) or not isinstance(error.get("message"), str)
+
+
 @rule(
     "TSK005",
     "task-terminal-changed",
     "Terminal task changed",
-    on="answer",
+    on=("answer", "push"),
     level="should",
     party="server",
     era="modern",
     severity="error",
     spec=f"{SPEC} #task-status",
     sep="2663",
-    methods=POLLED,
+    methods=(*POLLED, "notifications/tasks"),
 )
 def task_terminal_changed(message: Message) -> Iterator[Finding]:
     """Once completed, failed or cancelled, a task stays so, with the same result.
@@ -288,16 +312,16 @@ def task_terminal_changed(message: Message) -> Iterator[Finding]:
     view = _view(message)
     if view is None or not view.changed or view.terminal_before is None or view.now is None:
         return
-    last = view.terminal_before
+    last, member = view.terminal_before, "params" if message.rpc.kind == "notification" else "result"
     if view.changed == "status":
         yield Finding(
             f"the task was {last.status} and now is {view.now.status}",
-            [evidence(message.place("result", "status"), view.now.status, last.status)],
+            [evidence(message.place(member, "status"), view.now.status, last.status)],
             related=(last.flow,),
         )
     else:
         text = f"the {last.status} task has another {'error' if last.status == 'failed' else 'result'} than before"
-        yield Finding(text, [Evidence(message.place("result"), "another payload", "the same")], "warning", related=(last.flow,))
+        yield Finding(text, [Evidence(message.place(member), "another payload", "the same")], "warning", related=(last.flow,))
 
 
 @rule(
@@ -399,12 +423,12 @@ def task_failed_misuse(message: Message) -> Iterator[Finding]:
             yield Finding(
                 "the task failed, but has no error", [evidence(message.place(*steps, "error"), error, "a JSON-RPC error")]
             )
-        elif "content" in error or "isError" in error:
+        elif _holds_a_tool_result(error):
             yield Finding(
                 "the error of the failed task is a tool result",
                 [evidence(message.place(*steps, "error"), error, "code and message")],
             )
-        elif not is_integer(error.get("code")) or not isinstance(error.get("message"), str):
+        elif _lacks_code_or_message(error):
             yield Finding(
                 "the error of the failed task lacks code or message",
                 [evidence(message.place(*steps, "error"), error, "an integer code and a string message")],
@@ -452,14 +476,14 @@ def task_failed_message(message: Message) -> Iterator[Finding]:
     "TSK009",
     "task-key-reused",
     "inputRequests key reused",
-    on="answer",
+    on=("answer", "push"),
     level="must",
     party="server",
     era="modern",
     severity="error",
     spec=f"{SPEC} #task-update-requests",
     sep="2663",
-    methods=("tasks/get",),
+    methods=("tasks/get", "notifications/tasks"),
 )
 def task_key_reused(message: Message) -> Iterator[Finding]:
     """Within one task a key of inputRequests means one request, for ever.
@@ -493,10 +517,11 @@ def task_key_reused(message: Message) -> Iterator[Finding]:
           -> result {"taskId": "0123456789abcdef0", "status": "input_required", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null, "inputRequests": {"a": {"method": "roots/list"}}}
     """
     view = _view(message)
+    member = "params" if message.rpc.kind == "notification" else "result"
     for key in view.reused_keys[:20] if view is not None else ():
         yield Finding(
             f"the key {one_line(key, 40)} names another request than before",
-            [evidence(message.place("result", "inputRequests", key), key, "a new key")],
+            [evidence(message.place(member, "inputRequests", key), key, "a new key")],
         )
 
 
@@ -628,11 +653,12 @@ def task_ack_empty(message: Message) -> Iterator[Finding]:
           capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
           -> result {}
     """
-    extra = sorted(set(message.result) & {"taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "result", "inputRequests"})
+    extra = sorted(set(message.result) - {"resultType", "_meta"})[:10]
     if extra:
         yield Finding(
-            f"the acknowledgement carries {', '.join(extra)}",
+            f"the acknowledgement carries {one_line(', '.join(extra), 80)}",
             [evidence(message.place("result"), extra, "resultType and _meta only")],
+            None if _OF_A_TASK.intersection(message.result) else "warning",
         )
 
 
@@ -690,17 +716,18 @@ def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
     "TSK014",
     "task-methods-undeclared",
     "tasks/* without declaration",
-    on=("request", "answer"),
+    on=("request", "answer", "push"),
     level="must",
     party="either",
     era="modern",
     severity="error",
     spec=f"{SPEC} #protocol-errors",
     sep="2663",
-    methods=POLLED,
+    methods=(*POLLED, "subscriptions/listen", "notifications/subscriptions/acknowledged"),
 )
 def task_methods_undeclared(message: Message) -> Iterator[Finding]:
-    """Each tasks/* request declares the tasks extension itself; a server refuses one that does not (400 with -32021).
+    """Each tasks/* request, and a subscriptions/listen with taskIds, declares the tasks extension itself; a server refuses one that
+    does not (400 with -32021).
 
     Why: capabilities hold for one request: what an earlier one declared does not count.
 
@@ -719,20 +746,55 @@ def task_methods_undeclared(message: Message) -> Iterator[Finding]:
           capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
           -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
     """
-    if _request_declares(message):
+    request = message.request or message.exchange.request
+    if request is None or _request_declares(request):
         return
-    request = message.request or message
     if request.exchange.claim.kind != "modern" or request.meta.get(rev.CLIENT_CAPABILITIES) is None:
         return  # MET002
-    view = _view(message)
-    if message.rpc.kind == "request":
+    view = _view(request)
+    if request.method == "subscriptions/listen":
+        yield from _listens_undeclared(message, request)
+    elif message.rpc.kind == "request":
         place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, "extensions", EXTENSION)
-        own = view is not None and view.task is not None and view.task.kind == "extension"
+        task = view.task if view is not None else None
+        own = message.method == "tasks/update" or (task is not None and task.kind == "extension" and not task.adopted)
         text = f"{message.method} without declaring the tasks extension"
         yield Finding(text, [evidence(place, None, "{}")], "warning" if own else "info", "client")
+    elif message.rpc.kind == "error":
+        code, status = message.error_code, message.exchange.status or 0
+        if (
+            code is not None
+            and code not in _FIT_FOR_UNDECLARED
+            and status not in (401, 403, 429)
+            and status not in (502, 503, 504)
+        ):
+            text = f"{request.method} without the tasks extension was answered with {code}, not -32021"
+            yield Finding(text, [evidence(message.place("error", "code"), str(code), "-32021, or -32601")], None, "server")
     elif message.rpc.kind == "result":
         text = f"{request.method} was served although the request does not declare the tasks extension"
         yield Finding(text, [evidence(message.place("result"), "a result", "400 with -32021")], None, "server")
+
+
+_FIT_FOR_UNDECLARED = frozenset(
+    {rev.MISSING_CAPABILITY, rev.METHOD_NOT_FOUND, rev.INVALID_PARAMS, rev.HEADER_MISMATCH, rev.UNSUPPORTED_VERSION}
+)
+
+
+def _listens_undeclared(message: Message, request: Message) -> Iterator[Finding]:
+    """A server may leave the taskIds out of its acknowledgement instead of refusing; granting them it must not."""
+    wanted = request.params.get("notifications")
+    if not isinstance(wanted, dict) or not wanted.get("taskIds"):
+        return
+    if message is request:
+        place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, "extensions", EXTENSION)
+        text = "subscriptions/listen with taskIds without declaring the tasks extension"
+        yield Finding(text, [evidence(place, None, "{}")], "warning", "client")
+    elif message.method == "notifications/subscriptions/acknowledged":
+        granted = message.params.get("notifications")
+        if isinstance(granted, dict) and granted.get("taskIds"):
+            text = "taskIds were granted although the request does not declare the tasks extension"
+            place = message.place("params", "notifications", "taskIds")
+            yield Finding(text, [evidence(place, granted["taskIds"], "400 with -32021")], None, "server")
 
 
 @rule(
@@ -948,17 +1010,19 @@ def legacy_tasks_advertised(message: Message) -> Iterator[Finding]:
     "TSK020",
     "task-poll-interval",
     "Polling faster than pollIntervalMs",
-    on="request",
+    on=("request", "finish"),
     level="should",
     party="client",
     era="modern",
     severity="warning",
     spec=f"{SPEC} #task-polling",
     sep="2663",
-    methods=("tasks/get",),
+    methods=("tasks/get", "tools/call"),
+    needs=("fact:task",),
 )
-def task_poll_interval(message: Message) -> Iterator[Finding]:
+def task_poll_interval(fact: Message | Exchange) -> Iterator[Finding]:
     """A client polls no faster than the server asks by pollIntervalMs. Measured from request to request, with 20 % to spare.
+    A client that does not ask for very much longer is but a note.
 
     Why: the server pays for each poll; it may start to refuse.
 
@@ -990,8 +1054,17 @@ def task_poll_interval(message: Message) -> Iterator[Finding]:
           after 5
           -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null, "pollIntervalMs": 5000}
     """
-    view = _view(message)
-    if view is not None and view.poll_ms is not None and view.gap_ms is not None and view.task is not None:
+    view = _view(fact)
+    if view is None or view.task is None:
+        return
+    if view.silence_ms is not None and view.task.kind == "extension":
+        asked = one_line(dumps(view.task.poll_ms), 30)
+        yield Finding(
+            f"the task was not asked for during {view.silence_ms:.0f} ms, the server asks for a poll every {asked} ms",
+            [Evidence("request.time", f"{view.silence_ms:.0f} ms", f"about {asked} ms")],
+            "info",
+        )
+    elif isinstance(fact, Message) and view.poll_ms is not None and view.gap_ms is not None:
         yield Finding(
             f"polled after {view.gap_ms:.0f} ms, the server asks for {view.poll_ms:.0f} ms",
             [Evidence("request.time", f"{view.gap_ms:.0f} ms", f"at least {view.poll_ms:.0f} ms")],
@@ -1009,8 +1082,8 @@ def task_poll_interval(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SPEC} #task-polling",
     sep="2663",
-    methods=("tasks/get",),
-    sorts=("error",),
+    methods=POLLED,
+    needs=("fact:task",),
 )
 def task_ttl(message: Message) -> Iterator[Finding]:
     """A task is kept for ttlMs after its creation; with null, for ever.
@@ -1042,15 +1115,39 @@ def task_ttl(message: Message) -> Iterator[Finding]:
           -> error -32602
     """
     view = _view(message)
-    if view is None or view.task is None or not view.early or view.first_poll or view.task.kind != "extension":
-        return  # on the first poll it is TSK016
+    if view is None or view.task is None or view.task.kind != "extension":
+        return
     ttl = view.task.ttl_ms
     promised = "for ever" if ttl is None else f"for {one_line(dumps(ttl), 30)} ms"
-    yield Finding(
-        f"the task is gone; its ttlMs promised to keep it {promised}",
-        [evidence(message.place("error", "code"), "-32602", "the task")],
-        related=(view.task.created_flow,),
-    )
+    if message.rpc.kind == "result":
+        text = _expiry_told(message.result)
+        if text is not None and not view.expired:
+            yield Finding(
+                f"the task has failed as expired; its ttlMs promised to keep it {promised}",
+                [evidence(message.place("result", "status"), text, "the task")],
+                related=(view.task.created_flow,),
+            )
+        return
+    error = message.rpc.error
+    text = error.get("message") if isinstance(error, dict) else None
+    gone = isinstance(text, str) and (_UNKNOWN.search(text[:1_000]) or _EXPIRED.search(text[:1_000]))
+    if view.what != "get" and not gone:
+        return  # -32602 has other reasons there
+    if view.early and not view.first_poll:  # on the first poll it is TSK016
+        yield Finding(
+            f"the task is gone; its ttlMs promised to keep it {promised}",
+            [evidence(message.place("error", "code"), "-32602", "the task")],
+            related=(view.task.created_flow,),
+        )
+
+
+def _expiry_told(body: dict[str, Any]) -> str | None:
+    """What a failed task says of its expiry."""
+    if body.get("status") != "failed":
+        return None
+    error = body.get("error")
+    texts = (body.get("statusMessage"), error.get("message") if isinstance(error, dict) else None)
+    return next((t for t in texts if isinstance(t, str) and _EXPIRED.search(t[:1_000])), None)
 
 
 @rule(
@@ -1064,10 +1161,12 @@ def task_ttl(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SPEC} #task-status-notifications",
     sep="2663",
-    methods=("notifications/tasks",),
+    methods=("notifications/tasks", "notifications/progress", "notifications/message"),
+    needs=("fact:listen", "params:taskId", "params:status"),
 )
 def task_notification(message: Message) -> Iterator[Finding]:
-    """notifications/tasks comes only on a listen stream that asked for that taskId.
+    """notifications/tasks comes only on a listen stream that asked for that taskId and was granted it, with the whole task and the
+    stream's subscriptionId. Such a stream carries no progress and no logs.
 
     Why: nobody else looks for it.
 
@@ -1093,15 +1192,31 @@ def task_notification(message: Message) -> Iterator[Finding]:
           -> publish notifications/tasks {"taskId": "a", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
           -> closed client
     """
-    listen = message.exchange.facts.get("listen")
+    listen: Listen | None = message.exchange.facts.get("listen")
+    if message.method != "notifications/tasks":
+        if listen is not None and listen.asked.tasks:
+            text = f"{message.method} on a stream of task notifications"
+            yield Finding(text, [evidence(message.place("method"), message.method, "notifications/tasks")])
+        return
     task_id = message.params.get("taskId")
-    if listen is None or not listen.asked.tasks:
-        return  # SSE001, SUB005
+    named, place = one_line(dumps(task_id), 60), message.place("params", "taskId")
+    if listen is None:
+        yield Finding("notifications/tasks outside a listen stream", [evidence(place, task_id, "a listen stream")])
+        return
     if isinstance(task_id, str) and task_id not in listen.asked.tasks:
-        yield Finding(
-            f"a notification about the task {one_line(task_id, 60)}, which this stream did not ask for",
-            [evidence(message.place("params", "taskId"), task_id, "a taskId of the filter")],
-        )
+        text = f"a notification about the task {named}, which this stream did not ask for"
+        yield Finding(text, [evidence(place, task_id, "a taskId of the filter")])
+    elif isinstance(task_id, str) and listen.granted is not None and task_id not in listen.granted.tasks:
+        text = f"a notification about the task {named}, which the acknowledgement left out"
+        yield Finding(text, [evidence(place, task_id, "a taskId of the acknowledgement")])
+    lacking = [name for name, fits, _ in _SHAPE if fits is not is_time and not fits(message.params.get(name, _ABSENT))]
+    lacking += [name for name in ("createdAt", "lastUpdatedAt") if name not in message.params]
+    if lacking:
+        text = f"the notification is no whole task: {', '.join(lacking)}"
+        yield Finding(text, [evidence(message.place("params"), sorted(message.params)[:10], "the task as tasks/get shows it")])
+    if rev.SUBSCRIPTION_ID not in message.meta:
+        text = "notifications/tasks has no subscriptionId"
+        yield Finding(text, [evidence(message.place("params", "_meta", rev.SUBSCRIPTION_ID), None, "the stream's")])
 
 
 @rule(
@@ -1139,11 +1254,44 @@ def task_id_weak(message: Message) -> Iterator[Finding]:
           -> result {"resultType": "task", "taskId": "0e6f2f0a-8d0f-4f2e-9d53-1f6f3c0d7f11", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
     """
     task_id = message.result.get("taskId")
-    if message.result.get("resultType") == "task" and isinstance(task_id, str) and 0 < len(task_id) < SHORTEST_ID:
+    if message.result.get("resultType") != "task" or not isinstance(task_id, str) or not task_id:
+        return
+    why, related = "", ""
+    if len(task_id) < SHORTEST_ID or _bits(task_id) < FEWEST_BITS:
+        why = f"has {len(task_id)} characters"
+    elif (before := _counted_from(message, task_id)) is not None:
+        why, related = f"comes right after {one_line(before.id, 40)}", before.created_flow
+    if why:
         yield Finding(
-            f"the task id {one_line(task_id, 40)} has {len(task_id)} characters: it can be guessed",
+            f"the task id {one_line(task_id, 40)} {why}: it can be guessed",
             [evidence(message.place("result", "taskId"), task_id, f"{SHORTEST_ID} random characters or more")],
+            related=(related,) if related else (),
         )
+
+
+def _bits(task_id: str) -> float:
+    """How much chance there is in an id at most: by its length and the kinds of its characters."""
+    kinds = [(str.isdigit, 10), (str.islower, 26), (str.isupper, 26)]
+    if all(c in "0123456789abcdefABCDEF-" for c in task_id):
+        return 4.0 * sum(c != "-" for c in task_id) if not task_id.isdigit() else math.log2(10) * len(task_id)
+    size = sum(count for kind, count in kinds if any(map(kind, task_id)))
+    return math.log2(max(size, 2)) * len(task_id)
+
+
+_COUNTED = re.compile(r"(.{0,200}?)([0-9]{1,18})([^0-9]*)", re.S)
+
+
+def _counted_from(message: Message, task_id: str) -> Task | None:
+    """The task before, where the ids of the two are but counted."""
+    origin = message.request.exchange if message.request is not None else message.exchange
+    tasks: list[Task] = origin.endpoint.facts.get("tasks") or []
+    index = next((i for i in range(len(tasks) - 1, -1, -1) if tasks[i].origin is origin), 0)
+    here = _COUNTED.fullmatch(task_id[:300])
+    before = tasks[index - 1] if index > 0 else None
+    there = _COUNTED.fullmatch(before.id) if before is not None else None
+    if here is None or there is None or (here[1], here[3]) != (there[1], there[3]):
+        return None
+    return before if 0 < int(here[2]) - int(there[2]) <= 100 else None
 
 
 @rule(
@@ -1157,7 +1305,7 @@ def task_id_weak(message: Message) -> Iterator[Finding]:
     severity="info",
     spec=f"{SPEC} #task-creation",
     sep="2663",
-    methods=("tasks/get",),
+    methods=("tasks/get", "tools/call"),
     needs=("fact:task",),
 )
 def task_mrtr_order(message: Message) -> Iterator[Finding]:
@@ -1187,9 +1335,12 @@ def task_mrtr_order(message: Message) -> Iterator[Finding]:
           -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
     """
     view = _view(message)
-    if view is None or view.what != "get" or not view.first_poll or message.result.get("status") != "input_required":
+    if view is None or message.result.get("status") != "input_required":
         return
-    if view.task is not None and view.task.kind == "extension":
+    if view.what == "create" and message.result.get("resultType") == "task":
+        text = "the handle of the task is waiting for input already, which the call could have asked for"
+        yield Finding(text, [evidence(message.place("result", "status"), "input_required", "working")])
+    elif view.what == "get" and view.first_poll and view.task is not None and view.task.kind == "extension":
         yield Finding(
             "the first poll of the task finds it waiting for input, which the call could have asked for",
             [evidence(message.place("result", "status"), "input_required")],
@@ -1295,6 +1446,8 @@ def task_input_requests(message: Message) -> Iterator[Finding]:
             words, steps, value, severity = found
             place = message.place(member, "inputRequests", key, *steps)
             yield Finding(f"the input request {one_line(key, 40)} {words}", [evidence(place, value)], severity)
+    for params_fit in (elicit_params, elicit_schema_flat, sampling_request_valid):
+        yield from (found for found in params_fit(message) or () if isinstance(found, Finding))
     yield from _not_declared(message)
 
 
@@ -1308,16 +1461,13 @@ def _not_declared(message: Message) -> Iterator[Finding]:
         if ask.origin != "task" or polled is None or task is None or ask.method not in KINDS:
             continue
         lacking = supports(polled, ask.method, ask.params)
-        if lacking is None or lacking in told or supports(task.declared, ask.method, ask.params) is None:
+        known = not task.adopted  # else the call may have declared it
+        if lacking is None or lacking in told or (known and supports(task.declared, ask.method, ask.params) is None):
             continue
         told.add(lacking)
         yield Finding(
             f"the task asks for {ask.method}, the client declared no {lacking}",
-            [
-                evidence(
-                    message.place("result", "inputRequests", ask.key, "method"), ask.method, f"{lacking} in clientCapabilities"
-                )
-            ],
-            severity="warning",
+            [evidence(message.place(*ask.steps[:-1], "method"), ask.method, f"{lacking} in clientCapabilities")],
+            severity="warning" if known else "info",
             related=(task.created_flow,),
         )

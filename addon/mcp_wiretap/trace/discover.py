@@ -44,12 +44,15 @@ class Discoveries(Tracker):
 
     def said(self, message: Message) -> None:
         request = message.request
-        if request is None or request.rpc.method != "server/discover" or message.party != "server":
+        if request is None or message.party != "server" or request.rpc.method not in ("server/discover", "initialize"):
             return
         if message.rpc.kind != "result" or request.answer is not message:
             return
         result, exchange = message.result, request.exchange
         if not isinstance(result.get("capabilities"), dict):
+            return
+        if request.rpc.method == "initialize":
+            self._initialized(message, exchange)
             return
         known: dict[str, Discovered] = exchange.endpoint.facts.setdefault(NAME, {})
         members = {name: bounded(result.get(name)) for name in _COMPARED}
@@ -60,6 +63,15 @@ class Discoveries(Tracker):
             if changed:
                 exchange.facts["drift"] = Drift(before.flow, changed, message.at - before.at, before.ttl_s)
         known[exchange.auth] = Discovered(exchange.flow, message.at, members["capabilities"], members, ttl_s(result))
+        if len(known) > MOST:
+            del known[next(iter(known))]
+
+    @staticmethod
+    def _initialized(message: Message, exchange: Exchange) -> None:
+        """`endpoint.facts["initialized"]`: by Authorization, for servers that give no session id."""
+        known: dict[str, tuple[dict[str, Any], str]] = exchange.endpoint.facts.setdefault("initialized", {})
+        known.pop(exchange.auth, None)
+        known[exchange.auth] = (bounded(message.result["capabilities"]), exchange.flow)
         if len(known) > MOST:
             del known[next(iter(known))]
 
@@ -78,6 +90,9 @@ def advertised(exchange: Exchange) -> tuple[dict[str, Any], str] | None:
         found: Discovered | None = exchange.endpoint.facts.get(NAME, {}).get(exchange.auth)
         return (found.capabilities, found.flow) if found is not None else None
     session = exchange.session
-    if session is None or session.server_capabilities is None:
+    if session is None:
+        told: tuple[dict[str, Any], str] | None = exchange.endpoint.facts.get("initialized", {}).get(exchange.auth)
+        return told
+    if session.server_capabilities is None:
         return None
     return session.server_capabilities, session.initialize_flow

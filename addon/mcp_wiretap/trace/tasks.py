@@ -6,8 +6,10 @@ pages show in `endpoint.facts["tasks"]`. Times compared are of exchanges that do
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Literal
 
@@ -18,10 +20,14 @@ from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import bounded, digest, is_number, short_key
 
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"})
+STATES = frozenset({"notifications/tasks", "notifications/tasks/status"})
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 MOST_POLLS = 200  # exchanges of one task that are put into its conversation; later ones still move its state
 MOST_STEPS = 200
 MOST_BACK = 500  # exchanges looked back for the call that a cancellation names
+MOST_UNPOLLED = 50  # handles that are kept whole until somebody polls
+MOST_TOKENS = 500  # progress tokens of the tasks of one session
+LONG_SILENCE = 10  # times the interval that the server asked for
 MOST_KEYS = 100  # input requests of one message
 MOST_ASKED = 500  # and of one task
 MOST_REQUESTS, MOST_REQUESTS_IN_ALL = 256 << 10, 16 << 20  # characters of inputRequests that are kept: of one task, of all
@@ -32,6 +38,7 @@ _SHOWN_AS: dict[str, Status] = {
     "failed": "error",
     "cancelled": "cancelled",
 }
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STATUSES = tuple(_SHOWN_AS)  # of a task, by the specification
 
 
@@ -53,10 +60,11 @@ class Task:
     id: str  # cut by `short_key`
     kind: Literal["extension", "core"]
     owner: Literal["client", "server"]  # who runs it
-    created_flow: str
+    created_flow: str  # of an adopted task: the flow in which it was seen first
     created_at: float
     auth: str
     origin: Exchange
+    adopted: bool = False  # its creation is not in the trace
     ttl_ms: Any = None
     poll_ms: Any = None
     tool: str | None = None
@@ -70,6 +78,7 @@ class Task:
     dropped_after: set[str] = field(default_factory=set)  # answered keys that a later poll no longer listed
     cancel_acknowledged: bool = False
     last_poll: float | None = None
+    last_news: float = 0.0  # when the client last asked for it, or was told of it
     polls: int = 0
     fast: int = 0  # polls sooner than the server asked for
     result_given: tuple[str, float] | None = None  # legacy: flow and time of a tasks/result answered with a result
@@ -84,13 +93,14 @@ class TaskView:
     """What is to be said of one exchange of a task."""
 
     task: Task | None  # None: a taskId that was not seen before
-    what: Literal["create", "get", "update", "cancel", "result"]
+    what: Literal["create", "get", "update", "cancel", "result", "told"]
     task_id: str
     before: Seen | None = None  # the newest state that was known when the request was sent
     terminal_before: Seen | None = None
     first_poll: bool = False
     gap_ms: float | None = None  # since the poll before
-    poll_ms: float | None = None  # asked for by the server
+    poll_ms: float | None = None  # asked for by the server, where the poll came sooner
+    silence_ms: float | None = None  # since the task was last heard of, where that is very much longer than asked for
     unknown_keys: list[str] = field(default_factory=list)
     repeated_keys: list[str] = field(default_factory=list)  # answered before
     now: Seen | None = None
@@ -110,6 +120,8 @@ class Tasks(Tracker):
         super().__init__(inspector)
         self._tasks: OrderedDict[tuple[str, str], Task] = OrderedDict()
         self._asking: dict[int, Task] = {}  # those whose inputRequests are kept, the oldest first
+        self._unpolled: OrderedDict[str, Exchange] = OrderedDict()
+        self._now = 0.0  # start of the newest request
         self._size = 0  # of these inputRequests, in characters
 
     def find(self, exchange: Exchange, task_id: Any) -> Task | None:
@@ -118,8 +130,10 @@ class Tasks(Tracker):
     def said(self, message: Message) -> None:
         kind, method = message.rpc.kind, message.method
         if kind == "request":
-            if method in METHODS and message.party == "client":
-                self._asked(message, str(method))
+            if message.party == "client":
+                if method in METHODS:
+                    self._asked(message, str(method))
+                _reuses_token(message)
         elif kind == "result":
             request = message.request
             if request is None or message.party != "server":
@@ -128,14 +142,16 @@ class Tasks(Tracker):
                 self._answered(message, request)
             elif request.method == "tools/call":
                 self._created(message, request)
+            elif request.method == "tasks/list":
+                self._listed(message, request)
         elif kind == "error" and message.request is not None:
             view: TaskView | None = message.request.exchange.facts.get("task")
             if view is not None and view.task is not None and message.error_code == -32602:
                 self._forgotten(view, view.task, message)
-        elif kind == "notification" and method in ("notifications/tasks", "notifications/tasks/status"):
+        elif kind == "notification" and method in STATES and message.party == "server":
             task = self.find(message.exchange, message.params.get("taskId"))
             if task is not None:
-                self._step(task, message.params, message, None)
+                self._told(task, message)
         elif kind == "notification" and method == "notifications/progress" and message.party == "server":
             self._progress(message)
         elif kind == "notification" and method == "notifications/cancelled" and message.party == "client":
@@ -163,6 +179,10 @@ class Tasks(Tracker):
     def _progress(self, message: Message) -> None:
         related = message.meta.get("io.modelcontextprotocol/related-task")
         task = self.find(message.exchange, related.get("taskId")) if isinstance(related, dict) else None
+        if not isinstance(related, dict) and (session := message.exchange.session) is not None:
+            task = session.facts.get("task-tokens", {}).get(id_key(message.params.get("progressToken")))
+            if task is not None:
+                message.exchange.facts.setdefault("progress-of-task", {})[message.where] = task
         end = task.terminal if task is not None else None
         if end is not None and end.ended is not None and end.ended <= message.at:
             message.exchange.facts.setdefault("progress-of-ended-task", {})[message.where] = end
@@ -178,11 +198,7 @@ class Tasks(Tracker):
         view = exchange.facts["task"] = TaskView(task, what, task_id)
         if task is None:
             return
-        done = [s for s in task.steps if s.ended is not None and s.ended <= exchange.started]
-        view.before = done[-1] if done else None
-        if task.terminal is not None and task.terminal.ended is not None and task.terminal.ended <= exchange.started:
-            view.terminal_before = task.terminal
-        view.expired = _expired(task, exchange.started)
+        self._known_before(view, task, exchange, exchange.started)
         if task.result_given is not None and task.result_given[1] <= exchange.started:
             view.result_flow = task.result_given[0]
         if method == "tasks/get":
@@ -200,9 +216,39 @@ class Tasks(Tracker):
             self.inspector.count_dropped("polls of a task")
 
     @staticmethod
-    def _polled(view: TaskView, task: Task, exchange: Exchange) -> None:
+    def _known_before(view: TaskView, task: Task, exchange: Exchange, at: float) -> None:
+        done = [s for s in task.steps if s.ended is not None and s.ended <= exchange.started]
+        view.before = done[-1] if done else None
+        if task.terminal is not None and task.terminal.ended is not None and task.terminal.ended <= exchange.started:
+            view.terminal_before = task.terminal
+        view.expired = _expired(task, at)
+
+    def _told(self, task: Task, message: Message) -> None:
+        """A status notification; `message.found` is its TaskView."""
+        view = message.found = TaskView(task, "told", task.id)
+        self._known_before(view, task, message.exchange, message.at)
+        self._step(task, message.params, message, view)
+        task.last_news = message.at
+
+    def _listed(self, message: Message, request: Message) -> None:
+        """`facts["listed-tasks"]`: index in an answer to tasks/list -> the task's end as seen before, and its status now."""
+        items = message.result.get("tasks")
+        for index, item in enumerate(items[:MOST_STEPS] if isinstance(items, list) else ()):
+            task = self.find(request.exchange, item.get("taskId")) if isinstance(item, dict) else None
+            end = task.terminal if task is not None else None
+            if task is None or end is None or end.ended is None or end.ended > request.exchange.started:
+                continue
+            status = item.get("status")
+            if isinstance(status, str) and status != end.status and not _expired(task, request.exchange.started):
+                request.exchange.facts.setdefault("listed-tasks", {})[index] = (end, one_line(status, 40))
+
+    def _polled(self, view: TaskView, task: Task, exchange: Exchange) -> None:
+        if self._unpolled.pop(task.origin.flow, None) is not None:
+            self.inspector.held.free(task.origin, self.name)
         view.first_poll = task.polls == 0
         task.polls += 1
+        view.silence_ms = silence_ms(task, exchange.started) if view.terminal_before is None else None
+        task.last_news = exchange.started
         if task.last_poll is not None:
             view.gap_ms = (exchange.started - task.last_poll) * 1000
             pace = (
@@ -240,8 +286,26 @@ class Tasks(Tracker):
         task = Task(
             short_key(task_id), kind, "server", exchange.flow, message.at, exchange.auth, exchange,
             tool=exchange.name if isinstance(name, str) else None, declared=bounded(exchange.capabilities),
+            last_news=message.at,
         )  # fmt: skip
-        key = (exchange.endpoint.url, task.id)
+        self._know(task)
+        if kind == "core" and exchange.session is not None and "progressToken" in request.meta:
+            tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault("task-tokens", OrderedDict())
+            tokens[id_key(request.meta["progressToken"])] = task
+            if len(tokens) > MOST_TOKENS:
+                tokens.popitem(last=False)
+        shown: list[Task] = exchange.endpoint.facts.setdefault("tasks", [])
+        shown.append(task)
+        if len(shown) > 500:
+            del shown[0]
+        view = exchange.facts["task"] = TaskView(task, "create", task_id)
+        self._step(task, body, message, view)
+        if kind == "extension" and is_number(task.poll_ms) and len(self._unpolled) < MOST_UNPOLLED:
+            self._unpolled[exchange.flow] = exchange
+            self.inspector.held.keep(exchange, self.name)
+
+    def _know(self, task: Task) -> None:
+        key = (task.origin.endpoint.url, task.id)
         if (before := self._tasks.get(key)) is not None:
             self._forget_requests(before)
         self._tasks[key] = task
@@ -249,18 +313,30 @@ class Tasks(Tracker):
         while len(self._tasks) > self.limits.state:
             self._forget_requests(self._tasks.popitem(last=False)[1])
             self.inspector.count_dropped("tasks")
-        shown: list[Task] = exchange.endpoint.facts.setdefault("tasks", [])
-        shown.append(task)
-        if len(shown) > 500:
-            del shown[0]
-        view = exchange.facts["task"] = TaskView(task, "create", task_id)
-        self._step(task, body, message, view)
+
+    def _adopt(self, view: TaskView, message: Message, request: Message) -> Task | None:
+        """A task whose creation is not in the trace: it is known from the first answer about it."""
+        exchange, given = request.exchange, message.result.get("taskId", view.task_id)
+        if view.what == "update" or given != view.task_id:
+            return None
+        kind: Literal["extension", "core"] = "extension" if exchange.claim.modern else "core"
+        task = Task(
+            short_key(view.task_id), kind, "server", exchange.flow, _made_at(message), exchange.auth, exchange, adopted=True,
+            declared=bounded(exchange.capabilities), last_news=exchange.started,
+        )  # fmt: skip
+        self._know(task)
+        view.task = task
+        if view.what == "get":
+            task.polls, task.last_poll = 1, exchange.started
+        return task
 
     def _answered(self, message: Message, request: Message) -> None:
         exchange = request.exchange
         view: TaskView | None = exchange.facts.get("task")
-        task = view.task if view is not None else None
-        if view is None or task is None:
+        if view is None:
+            return
+        task = view.task or self.find(exchange, view.task_id) or self._adopt(view, message, request)
+        if task is None:
             return
         if request.method == "tasks/get":
             body = message.result
@@ -363,6 +439,17 @@ class Tasks(Tracker):
         if exchange.auth == task.auth and not view.expired and not task.cancel_acknowledged:
             view.early = True
 
+    def finished(self) -> Iterable[Exchange]:
+        """Tasks that nobody asked for after their handle came (TSK020)."""
+        for exchange in self._unpolled.values():
+            view: TaskView | None = exchange.facts.get("task")
+            if view is not None and view.task is not None:
+                view.silence_ms = silence_ms(view.task, self._now)
+        return list(self._unpolled.values())
+
+    def requested(self, exchange: Exchange) -> None:
+        self._now = max(self._now, exchange.started)
+
     def ended(self, exchange: Exchange) -> None:
         view: TaskView | None = exchange.facts.get("task")
         if view is None or view.task is None:
@@ -371,6 +458,37 @@ class Tasks(Tracker):
             if seen is not None and seen.flow == exchange.flow:
                 seen.ended = exchange.ended
         self.inspector.conversations.refresh(exchange)
+
+
+def silence_ms(task: Task, now: float) -> float | None:
+    """How long nothing was heard of a task, where that is very much longer than the interval its server asked for."""
+    if not is_number(task.poll_ms) or task.poll_ms <= 0 or task.terminal is not None:
+        return None
+    if any(task.id in listen.asked.tasks for listen in task.origin.endpoint.facts.get("listens", ())):
+        return None  # the server tells it
+    silence = (now - task.last_news) * 1000
+    return silence if silence > LONG_SILENCE * task.poll_ms else None
+
+
+def _made_at(message: Message) -> float:
+    """When a task was created, by the proxy's clock: what it says of itself, against the server's Date where there is one."""
+    made = _time(message.result.get("createdAt"))
+    if made is None:
+        return message.at
+    fields = message.exchange.response_fields
+    try:
+        now = parsedate_to_datetime((fields.first("date") if fields is not None else None) or "").timestamp()
+    except (ValueError, OverflowError):
+        now = message.at
+    return message.at - max(now - (made - _EPOCH).total_seconds(), 0.0)
+
+
+def _reuses_token(message: Message) -> None:
+    """A progress token belongs to the newest request that carries it."""
+    session = message.exchange.session
+    tokens = session.facts.get("task-tokens") if session is not None else None
+    if tokens and "progressToken" in message.meta:
+        tokens.pop(id_key(message.meta["progressToken"]), None)
 
 
 def _expired(task: Task, now: float) -> bool:
