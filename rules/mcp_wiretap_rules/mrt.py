@@ -626,6 +626,7 @@ def parallel_fork(message: Message) -> Iterator[Finding]:
     """One input_required answer is continued by one retry.
 
     Why: two retries run the rest of the operation twice. After a broken stream that is right; otherwise it is a double click.
+    What a server makes of a state that was used up before is MRT011.
 
     Fix: retry again only where the retry before got no answer.
 
@@ -649,7 +650,7 @@ def parallel_fork(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     linked = _linked(message)
-    if linked is None or not linked[0].siblings or linked[0].consumed:
+    if linked is None or not linked[0].siblings:
         return
     round_, item = linked
     other = round_.siblings[-1]
@@ -918,8 +919,10 @@ def embedded_response_shape(message: Message) -> Iterator[Finding]:
           capabilities {"elicitation": {}}
           -> result {"content": []}
     """
+    round_ = message.exchange.mrtr
+    linked = round_ is not None and round_.continues is not None
     for reply in replies(message):
-        words = _reply_problem(reply)
+        words = _reply_problem(reply) or (None if linked else _unknown_shape(reply.value))
         if words is not None:
             known = reply.method is not None
             yield Finding(
@@ -943,6 +946,16 @@ def _reply_problem(reply: Reply) -> str | None:
     if lacking:
         return f"lacks {' and '.join(lacking)}: it is no result of {reply.method}"
     return None
+
+
+def _unknown_shape(value: Any) -> str | None:
+    """What is wrong with an answer of which only its shape says what was asked."""
+    kinds = [(method, needed) for method, needed in _MEMBERS.items() if any(name in value for name in needed)]
+    if not kinds:
+        return "is no result of an elicitation, of sampling or of roots/list"
+    method, needed = kinds[0]
+    lacking = [name for name in needed if name not in value]
+    return f"lacks {' and '.join(lacking)}, if it is a result of {method}" if lacking else None
 
 
 @rule(
@@ -1049,14 +1062,16 @@ def altered_state_accepted(message: Message) -> Iterator[Finding]:
     if linked is None:
         return
     round_, item = linked
-    changed = round_.link == "c" and round_.sure and round_.state in ("changed", "foreign")
+    changed = round_.link == "c" and round_.sure and round_.state in ("changed", "foreign", "missing")
     if (not changed and round_.link != "d") or round_.shared:
         return
     request = message.request
     assert request is not None
-    what = "an altered requestState" if changed else "a requestState that was given for other parameters"
+    what = "with an altered requestState" if changed else "with a requestState that was given for other parameters"
+    if round_.state == "missing":
+        what = "without the requestState that it had given"
     yield Finding(
-        f"the server completed a retry with {what}: does it verify the state?",
+        f"the server completed a retry {what}: does it verify the state?",
         [evidence(request.place("params", "requestState"), round_.given, round_.expected)],
         None if len(item.state or "") >= SHORT else "info",
         related=(item.flow,),
@@ -1109,15 +1124,17 @@ def round_limit(message: Message) -> Iterator[Finding]:
     """
     request = message.request
     round_ = request.exchange.mrtr if request is not None else None
-    item = round_.issues if round_ is not None else None
-    if round_ is None or item is None:
+    if request is None or round_ is None:
         return
-    where = message.place("result", "inputRequests" if item.keys else "requestState")
-    value: Any = list(item.keys) if item.keys else mask(item.state or "")
-    if item.repeats == 3:
+    item = round_.issues
+    if item is not None and item.repeats == 3:
+        where = message.place("result", "inputRequests" if item.keys else "requestState")
+        value: Any = list(item.keys) if item.keys else mask(item.state or "")
         yield Finding("the server asks the same for the third time", [evidence(where, value)])
-    elif item.number == ROUNDS + 1:
-        yield Finding(f"the server asks again after {ROUNDS} rounds", [evidence(where, value)])
+    elif round_.number == ROUNDS + 1:
+        sent = "requestState" if round_.given is not None else "inputResponses"
+        value = round_.given if round_.given is not None else list(round_.answered)
+        yield Finding(f"the operation takes more than {ROUNDS} rounds", [evidence(request.place("params", sent), value)])
 
 
 @rule(

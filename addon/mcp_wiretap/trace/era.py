@@ -212,9 +212,10 @@ def _of_modern(exchange: Exchange) -> rev.Era:
     answer = exchange.answer
     served = answer is not None and answer.rpc.kind == "result" and exchange.claim.kind != "modern-malformed"
     # A result without resultType: a legacy server took it for one of its own methods (ERA004). A server that refuses
-    # initialize as well is rather a modern one with a fault (RES001): undecided.
+    # initialize as well, or asks as only the modern era does, is rather a modern one with a fault (RES001): undecided.
     refuses = endpoint.initialize_refused and not endpoint.initialize_accepted
-    return "legacy" if served and not refuses else "unknown"
+    asks = answer is not None and ("inputRequests" in answer.result or "requestState" in answer.result)
+    return "legacy" if served and not refuses and not asks else "unknown"
 
 
 def _of_legacy(exchange: Exchange) -> rev.Era:
