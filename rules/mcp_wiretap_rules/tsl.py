@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.discover import advertised
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.tasks import STATUSES, TERMINAL, TaskView
+from mcp_wiretap.trace.tasks import STATUSES, TERMINAL, Seen, Task, TaskView
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_number, is_time
@@ -13,6 +15,12 @@ from mcp_wiretap.wire.values import is_number, is_time
 SPEC = "2025-11-25 basic/utilities/tasks"
 VERSIONS = ("2025-11-25",)
 RELATED = "io.modelcontextprotocol/related-task"
+# What may be asked for as a task, and where its receiver declares that.
+AUGMENTED = {
+    "tools/call": ("tools", "call"),
+    "sampling/createMessage": ("sampling", "createMessage"),
+    "elicitation/create": ("elicitation", "create"),
+}
 
 
 def _declared(capabilities: Any, *path: str) -> bool:
@@ -23,7 +31,23 @@ def _declared(capabilities: Any, *path: str) -> bool:
     return True
 
 
+def _receiver_declares(request: Message) -> bool | None:
+    """Whether the receiver of a request declared that it may be a task; None where its capabilities are not known."""
+    if request.party == "client":
+        told = advertised(request.exchange)
+        capabilities = told[0] if told is not None else None
+    else:
+        session = request.exchange.session
+        capabilities = session.client_capabilities if session is not None else None
+    if capabilities is None:
+        return None
+    path = AUGMENTED.get(request.method or "")
+    return path is not None and _declared(capabilities, "tasks", "requests", *path)
+
+
 def _view(message: Message) -> TaskView | None:
+    if message.rpc.kind == "notification":
+        return message.found if isinstance(message.found, TaskView) else None
     exchange = message.request.exchange if message.request is not None else message.exchange
     return exchange.facts.get("task")
 
@@ -32,7 +56,7 @@ def _view(message: Message) -> TaskView | None:
     "TSL001",
     "legacy-task-not-negotiated",
     "Task augmentation without capability",
-    on=("request", "answer"),
+    on=("request", "push", "answer", "reply"),
     level="must",
     party="either",
     era="legacy",
@@ -40,10 +64,10 @@ def _view(message: Message) -> TaskView | None:
     spec=f"{SPEC}#capability-negotiation",
     sep="1686",
     versions=VERSIONS,
-    methods=("tools/call",),
+    needs=("params:task", "result:task"),
 )
 def legacy_task_not_negotiated(message: Message) -> Iterator[Finding]:
-    """`params.task` is sent only to a server whose capabilities name `tasks.requests.tools.call`; another answers normally.
+    """`params.task` is sent only to a receiver whose capabilities name the method under `tasks.requests`; another answers normally.
 
     Why: the client would poll a task that does not exist.
 
@@ -64,17 +88,18 @@ def legacy_task_not_negotiated(message: Message) -> Iterator[Finding]:
           -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": 1000}}
     """
     request = message.request or message
-    session = request.exchange.session
-    if "task" not in request.params or session is None or session.server_capabilities is None:
+    if request.rpc.kind != "request" or "task" not in request.params or _receiver_declares(request) is not False:
         return
-    if _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
-        return
-    if message.rpc.kind == "request":
-        text = "params.task, but the server did not declare tasks.requests.tools.call"
-        yield Finding(text, [evidence(message.place("params", "task"), message.params["task"], "no task")], None, "client")
+    method = request.method or ""
+    receiver = "server" if request.party == "client" else "client"
+    needed = ".".join(("tasks", "requests", *AUGMENTED.get(method, (one_line(method.replace("/", "."), 60),))))
+    if message is request:
+        text = f"params.task, but the {receiver} did not declare {needed}"
+        place = message.place("params", "task")
+        yield Finding(text, [evidence(place, message.params["task"], "no task")], None if method == "tools/call" else "warning")
     elif isinstance(message.result.get("task"), dict):
-        text = "the server made a task without having declared tasks.requests.tools.call"
-        yield Finding(text, [evidence(message.place("result", "task"), "a task", "the result itself")], None, "server")
+        text = f"the {receiver} made a task without having declared {needed}"
+        yield Finding(text, [evidence(message.place("result", "task"), "a task", "the result itself")])
 
 
 @rule(
@@ -116,10 +141,9 @@ def legacy_task_support_flag(message: Message) -> Iterator[Finding]:
         legacy tools/call {"name": "slow"}
           -> result {"content": []}
     """
-    exchange = message.exchange
-    view, session = exchange.tool, exchange.session
+    view = message.exchange.tool
     definition = view.definition if view is not None else None
-    if definition is None or session is None or not _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
+    if definition is None or not _receiver_declares(message):
         return
     execution = definition.raw.get("execution")
     support = execution.get("taskSupport") if isinstance(execution, dict) else None
@@ -136,7 +160,7 @@ def legacy_task_support_flag(message: Message) -> Iterator[Finding]:
     "TSL003",
     "legacy-create-shape",
     "CreateTaskResult malformed",
-    on="answer",
+    on=("answer", "reply"),
     level="must",
     party="either",
     era="legacy",
@@ -144,10 +168,12 @@ def legacy_task_support_flag(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC}#creating-tasks",
     sep="1686",
     versions=VERSIONS,
-    methods=("tools/call",),
+    methods=tuple(AUGMENTED),
+    sorts=("result",),
 )
 def legacy_create_shape(message: Message) -> Iterator[Finding]:
-    """A task handle is `result.task` with taskId, status working, createdAt, lastUpdatedAt and ttl (a number or null).
+    """A task handle is `result.task` with taskId, status working, createdAt, lastUpdatedAt and ttl (a number or null), and maybe a
+    pollInterval.
 
     Why: the client polls by these.
 
@@ -168,16 +194,17 @@ def legacy_create_shape(message: Message) -> Iterator[Finding]:
           -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
     """
     request = message.request
-    session = request.exchange.session if request is not None else None
-    if request is None or "task" not in request.params or message.rpc.kind != "result" or session is None:
-        return
-    if not _declared(session.server_capabilities, "tasks", "requests", "tools", "call"):
+    if request is None or "task" not in request.params or not _receiver_declares(request):
         return
     task = message.result.get("task")
     if not isinstance(task, dict):
-        view = request.exchange.tool
-        execution = view.definition.raw.get("execution") if view is not None and view.definition is not None else None
-        if isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required"):
+        if message.result.get("resultType") == "task":
+            return  # TSK025
+        flat = sorted({"taskId", "status", "ttlMs"} & set(message.result))
+        if "taskId" in flat and len(flat) > 1:
+            text = "the members of the task stand in the result itself"
+            yield Finding(text, [evidence(message.place("result"), flat, "a task under result.task")])
+        elif request.method != "tools/call" or _takes_tasks(request):
             text = "a task was asked for, an ordinary result came"
             yield Finding(text, [evidence(message.place("result", "task"), None, "a task handle")], "warning")
         return
@@ -187,6 +214,7 @@ def legacy_create_shape(message: Message) -> Iterator[Finding]:
         ("createdAt", is_time(task.get("createdAt")), "an ISO 8601 time"),
         ("lastUpdatedAt", is_time(task.get("lastUpdatedAt")), "an ISO 8601 time"),
         ("ttl", "ttl" in task and (task["ttl"] is None or is_number(task["ttl"])), "a number or null"),
+        ("pollInterval", task.get("pollInterval") is None or is_number(task["pollInterval"]), "a number"),
     ):
         if not fits:
             what = "absent" if name not in task else one_line(dumps(task[name]), 40)
@@ -195,11 +223,17 @@ def legacy_create_shape(message: Message) -> Iterator[Finding]:
             )
 
 
+def _takes_tasks(request: Message) -> bool:
+    view = request.exchange.tool
+    execution = view.definition.raw.get("execution") if view is not None and view.definition is not None else None
+    return isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required")
+
+
 @rule(
     "TSL004",
     "legacy-status-transition",
     "Illegal task transition",
-    on="answer",
+    on=("answer", "push"),
     level="must",
     party="server",
     era="legacy",
@@ -207,10 +241,11 @@ def legacy_create_shape(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC}#task-status-lifecycle",
     sep="1686",
     versions=VERSIONS,
-    methods=("tasks/get",),
+    methods=("tools/call", "tasks/get", "tasks/list", "tasks/cancel", "notifications/tasks/status"),
+    needs=("fact:task", "fact:listed-tasks", "params:taskId"),
 )
 def legacy_status_transition(message: Message) -> Iterator[Finding]:
-    """A task that is completed, failed or cancelled stays so.
+    """A task begins as working; one that is completed, failed or cancelled stays so.
 
     Why: a client that saw the end has acted on it.
 
@@ -238,22 +273,32 @@ def legacy_status_transition(message: Message) -> Iterator[Finding]:
         legacy tasks/get {"taskId": "0123456789abcdef0"}
           -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
     """
-    view = _view(message)
-    if view is None or view.changed != "status" or view.terminal_before is None or view.now is None:
+    if message.request is not None and message.request.method == "tasks/list":
+        for index, (end, status) in message.request.exchange.facts.get("listed-tasks", {}).items():
+            text = f"the task was {end.status} and now is listed as {status}"
+            place = message.place("result", "tasks", index, "status")
+            yield Finding(text, [evidence(place, status, end.status)], related=(end.flow,))
         return
-    last = view.terminal_before
-    yield Finding(
-        f"the task was {last.status} and now is {view.now.status}",
-        [evidence(message.place("result", "status"), view.now.status, last.status)],
-        related=(last.flow,),
-    )
+    view = _view(message)
+    if view is None or view.now is None or view.task is None:
+        return
+    last, status = view.terminal_before, view.now.status
+    if view.what == "create":
+        if status != "working" and view.task.kind == "core":
+            place = message.place("result", "task", "status")
+            yield Finding(f"the task begins as {status}", [evidence(place, status, "working")])
+    elif view.changed == "status" and last is not None and view.what != "cancel":  # that is TSL006
+        place = message.place("params" if message.rpc.kind == "notification" else "result", "status")
+        yield Finding(
+            f"the task was {last.status} and now is {status}", [evidence(place, status, last.status)], related=(last.flow,)
+        )
 
 
 @rule(
     "TSL005",
     "legacy-related-task",
     "related-task metadata",
-    on="answer",
+    on=("request", "answer", "push", "reply"),
     level="must",
     party="either",
     era="legacy",
@@ -261,14 +306,16 @@ def legacy_status_transition(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC}#related-task-metadata",
     sep="1686",
     versions=VERSIONS,
-    methods=("tasks/result",),
+    needs=(f"meta:{RELATED}", "fact:task", "fact:progress-of-task", "result:content", "result:role", "result:action"),
 )
 def legacy_related_task(message: Message) -> Iterator[Finding]:
-    """The result of tasks/result carries `_meta["io.modelcontextprotocol/related-task"]` with the taskId.
+    """What belongs to a task and does not name it carries `_meta["io.modelcontextprotocol/related-task"]` with the taskId: the result
+    of tasks/result, what the server asks and tells on the stream of that, and the progress of the task. What names the task itself
+    (tasks/get, tasks/list, tasks/cancel, notifications/tasks/status) does without.
 
-    Why: the result itself has no member that names the task.
+    Why: nothing else says to which task it belongs.
 
-    Fix: add the key to `_meta` of the result.
+    Fix: add the key to `_meta`.
 
     Wrong::
 
@@ -284,15 +331,40 @@ def legacy_related_task(message: Message) -> Iterator[Finding]:
         legacy tasks/result {"taskId": "0123456789abcdef0"}
           -> result {"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
     """
-    request = message.request
-    wanted = request.params.get("taskId") if request is not None else None
-    if message.rpc.kind != "result" or not isinstance(wanted, str):
-        return
+    kind, method = message.rpc.kind, message.method
+    member = "result" if kind == "result" else "params"
     related = message.meta.get(RELATED)
     given = related.get("taskId") if isinstance(related, dict) else None
-    if given != wanted:
-        text = "the result of tasks/result does not name its task" if given is None else "the result names another task"
-        yield Finding(text, [evidence(message.place("result", "_meta", RELATED, "taskId"), given, wanted)])
+    place = message.place(member, "_meta", RELATED, "taskId")
+    own = message.request.method if message.request is not None else method  # of an answer: what it answers
+    if own in ("tasks/get", "tasks/list", "tasks/cancel", "notifications/tasks/status"):
+        if RELATED in message.meta:
+            text = f"{one_line(own or '', 60)} names its task by itself, and has related-task metadata"
+            yield Finding(text, [evidence(place, given, "no such key")], "info")
+        return
+    if kind == "result":
+        wanted = message.request.params.get("taskId") if message.request is not None and own == "tasks/result" else None
+        what = "the result of tasks/result"
+    else:
+        wanted, what = _of_task(message), one_line(method or "", 60)
+    if isinstance(wanted, str) and given != wanted:
+        text = f"{what} does not name its task" if given is None else f"{what} names another task"
+        yield Finding(text, [evidence(place, given, wanted)])
+
+
+def _of_task(message: Message) -> str | None:
+    """The task to which a request or notification of the server belongs: that of the tasks/result on whose stream it came, or that
+    whose progress it tells."""
+    if message.party != "server":
+        return None
+    asked, method = message.exchange.request, message.method
+    if asked is not None and asked.method == "tasks/result":
+        if message.rpc.kind == "request" or method in ("notifications/progress", "notifications/message"):
+            task_id = asked.params.get("taskId")
+            return task_id if isinstance(task_id, str) else None
+        return None
+    task: Task | None = message.exchange.facts.get("progress-of-task", {}).get(message.where)
+    return task.id if task is not None and method == "notifications/progress" else None
 
 
 @rule(
@@ -335,15 +407,28 @@ def legacy_cancel_terminal(message: Message) -> Iterator[Finding]:
           -> result {"taskId": "0123456789abcdef0", "status": "cancelled"}
     """
     view = _view(message)
-    if message.rpc.kind != "result":
+    if message.rpc.kind == "error":
+        if view is not None and view.terminal_before is not None:
+            yield from _refused_otherwise(message, view.terminal_before)
         return
     if view is not None and view.terminal_before is not None:
         text = f"the task was {view.terminal_before.status} already, and cancelling it succeeded"
         yield Finding(text, [evidence(message.place("result"), "a result", "-32602")], related=(view.terminal_before.flow,))
-    elif isinstance(message.result.get("status"), str) and message.result["status"] != "cancelled":
-        status = message.result["status"]
-        text = f"the task was cancelled, and the answer shows it {one_line(status, 40)}"
+    elif message.rpc.kind == "result" and message.result.get("status") != "cancelled":
+        status = message.result.get("status")
+        text = f"the task was cancelled, and the answer shows it {one_line(dumps(status), 40)}"
         yield Finding(text, [evidence(message.place("result", "status"), status, "cancelled")])
+
+
+def _refused_otherwise(message: Message, end: Seen) -> Iterator[Finding]:
+    code, status = message.error_code, message.exchange.status or 0
+    if code is None or code == rev.INVALID_PARAMS or status in (401, 403, 404) or status >= 500:
+        return
+    told = advertised(message.request.exchange) if message.request is not None else None
+    if code == rev.METHOD_NOT_FOUND and not (told is not None and _declared(told[0], "tasks", "cancel")):
+        return
+    text = f"the task was {end.status} already, and cancelling it was answered with {code}"
+    yield Finding(text, [evidence(message.place("error", "code"), str(code), "-32602")], related=(end.flow,))
 
 
 @rule(

@@ -239,7 +239,8 @@ class Tasks(Tracker):
             if task is None or end is None or end.ended is None or end.ended > request.exchange.started:
                 continue
             status = item.get("status")
-            if isinstance(status, str) and status != end.status and not _expired(task, request.exchange.started):
+            excused = status == "failed" and _expired(task, request.exchange.started)
+            if isinstance(status, str) and status != end.status and not excused:
                 request.exchange.facts.setdefault("listed-tasks", {})[index] = (end, one_line(status, 40))
 
     def _polled(self, view: TaskView, task: Task, exchange: Exchange) -> None:
@@ -384,7 +385,7 @@ class Tasks(Tracker):
     @staticmethod
     def _compare(view: TaskView, task: Task, seen: Seen, exchange: Exchange) -> None:
         last = view.terminal_before
-        if last is not None and not view.expired:
+        if last is not None and not (view.expired and seen.status == "failed"):  # an expired task may fail
             if last.status != seen.status:
                 view.changed = "status"
             elif last.digest and seen.digest and last.digest != seen.digest:
