@@ -22,6 +22,7 @@ from mcp_wiretap_rules import blocks, forms
 from mcp_wiretap_rules.inputs import ELICIT, ROOTS, SAMPLE, Ask, Reply, asks, mode, replies, supports
 
 ELICITATION = "2026-07-28 client/elicitation"
+_OF_OTHERS = frozenset({"task", "role", "roots"})  # members that make it the answer to something else: MRT017
 WITH_ELICITATION = rev.since("2025-06-18")
 WITH_URL = rev.since("2025-11-25")
 TOOLS_SINCE = "2025-11-25"  # sampling with tools, and with lists of content blocks
@@ -268,18 +269,20 @@ def elicit_action(message: Message) -> Iterator[Finding]:
     """
     for reply in replies(message):
         value = reply.value
-        if reply.method != ELICIT:
+        unknown = reply.method is None and isinstance(value, dict) and "action" in value  # what was asked; by its form this
+        if not unknown and (reply.method != ELICIT or reply.wrapped):
             continue
         if not isinstance(value, dict):
             if reply.origin != "mrtr":  # MRT017
                 yield Finding(f"{one_line(reply.name, 60)} is {kind_of(value)}, not an object", [evidence(reply.place(), value)])
-        elif "action" in value or (reply.origin != "mrtr" and "task" not in value):
+        elif "action" in value or not value.keys() & (_OF_OTHERS if reply.origin == "mrtr" else {"task"}):
             action = value.get("action")
             if action not in ("accept", "decline", "cancel"):
                 shown = "no action" if action is None else f"the action {one_line(dumps(action, most=60), 40)}"
                 yield Finding(
                     f"{one_line(reply.name, 60)} has {shown}",
                     [evidence(reply.place("action"), action, "accept, decline or cancel")],
+                    "info" if unknown else None,
                 )
 
 
@@ -607,7 +610,8 @@ def _malformed(ask: Ask, revision: str | None) -> Iterator[tuple[tuple[str | int
     tokens = params.get("maxTokens")
     if not is_integer(tokens):
         yield ("maxTokens",), "has no maxTokens" if tokens is None else "has a maxTokens that is no integer", tokens
-    capabilities = ask.capabilities if ask.origin == "request" and (revision or "") >= TOOLS_SINCE else None  # modern: MRT016
+    known = ask.origin in ("request", "mrtr") and (revision or "") >= TOOLS_SINCE
+    capabilities = ask.capabilities if known else None
     if capabilities is not None and supports(capabilities, SAMPLE, params) == "sampling.tools":
         yield (), "offers tools, the client declared no sampling.tools", sorted(params)[:10]
     messages = params.get("messages")
@@ -700,7 +704,7 @@ def sampling_response_valid(message: Message) -> Iterator[Finding]:
     """
     for reply in replies(message):
         value = reply.value
-        if reply.method != SAMPLE or not isinstance(value, dict) or "task" in value:
+        if reply.method != SAMPLE or not isinstance(value, dict) or "task" in value or reply.wrapped:
             continue
         name = one_line(reply.name, 60)
         for steps, words, found, severity in _sampled(reply, value, _revision(message)):
@@ -710,15 +714,13 @@ def sampling_response_valid(message: Message) -> Iterator[Finding]:
 def _sampled(
     reply: Reply, value: dict[str, Any], revision: str | None
 ) -> Iterator[tuple[tuple[str | int, ...], str, Any, Severity]]:
-    told_elsewhere = reply.origin == "mrtr"  # MRT017: what is absent
     role, model, content = value.get("role"), value.get("model"), value.get("content")
-    if role not in ("assistant", "user") and not (told_elsewhere and "role" not in value):
+    if role not in ("assistant", "user"):
         yield ("role",), f"has the role {one_line(dumps(role, most=60), 40)}", role, "error"
-    if not isinstance(model, str) and not (told_elsewhere and "model" not in value):
+    if not isinstance(model, str):
         yield ("model",), "names no model", model, "error"
     if "content" not in value:
-        if not told_elsewhere:
-            yield ("content",), "has no content", None, "error"
+        yield ("content",), "has no content", None, "error"
         return
     listed = isinstance(content, list)
     if listed and revision is not None and revision < TOOLS_SINCE:
@@ -771,13 +773,12 @@ def roots_valid(message: Message) -> Iterator[Finding]:
     """
     for reply in replies(message):
         value = reply.value
-        if reply.method != ROOTS or not isinstance(value, dict):
+        if reply.method != ROOTS or not isinstance(value, dict) or reply.wrapped:
             continue
         roots = value.get("roots")
         if not isinstance(roots, list):
-            if reply.origin != "mrtr" or "roots" in value:  # absent in a retry: MRT017
-                what = "has no roots" if roots is None else f"has roots that are {kind_of(roots)}"
-                yield Finding(f"{one_line(reply.name, 60)} {what}", [evidence(reply.place("roots"), roots, "an array")])
+            what = "has no roots" if roots is None else f"has roots that are {kind_of(roots)}"
+            yield Finding(f"{one_line(reply.name, 60)} {what}", [evidence(reply.place("roots"), roots, "an array")])
             continue
         for index, root in enumerate(roots[:MOST]):
             uri = root.get("uri") if isinstance(root, dict) else None

@@ -60,6 +60,14 @@ class Reply:
         return self.message.place(*self.steps, *more)
 
     @property
+    def wrapped(self) -> bool:
+        """Whether a JSON-RPC message stands where its bare result belongs: MRT017 says so, and there is nothing to look into."""
+        value = self.value
+        if self.origin != "mrtr" or not isinstance(value, dict):
+            return False
+        return "jsonrpc" in value or (bool(value) and value.keys() <= {"result", "error", "id"})
+
+    @property
     def name(self) -> str:
         """The input in a sentence: `the answer to confirm`."""
         return f"the answer to {self.key}" if self.key else "the answer"
