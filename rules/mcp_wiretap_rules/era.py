@@ -381,7 +381,7 @@ def initialize_rejection_names_versions(message: Message) -> Iterator[Finding]:
     if request is None or message.rpc.kind != "error" or request.exchange.claim.kind != "legacy":
         return
     exchange = request.exchange
-    if exchange.endpoint.initialize_accepted or exchange.stream is not None:
+    if exchange.endpoint.initialize_accepted:
         return
     if exchange.endpoint.modern is None and message.error_code not in (rev.HEADER_MISMATCH, rev.UNSUPPORTED_VERSION):
         return
