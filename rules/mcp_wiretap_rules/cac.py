@@ -195,8 +195,9 @@ def hints_on_interim_result(message: Message) -> Iterator[Finding]:
           -> result {"resultType": "input_required", "requestState": "sealed-state-1"}
     """
     result = message.result
-    if result.get("resultType") != "input_required":
-        return
+    method = message.request.method if message.request is not None else None
+    if result.get("resultType") != "input_required" or (method or "").startswith("tasks/"):
+        return  # ttlMs of a task is how long it is kept
     hints = [name for name in ("ttlMs", "cacheScope") if name in result]
     if hints:
         yield Finding(

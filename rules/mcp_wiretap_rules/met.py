@@ -10,6 +10,7 @@ from mcp_wiretap.trace.requests import Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules import icons
 
 META = "2026-07-28 basic/index#_meta"
 WITH_GRAMMAR = rev.since("2025-06-18")
@@ -101,7 +102,7 @@ def envelope_missing_capabilities(message: Message) -> Iterator[Finding]:
           capabilities {}
           -> result {"tools": []}
     """
-    if message.exchange.claim.kind == "modern" and message.meta.get(rev.CLIENT_CAPABILITIES) is None:
+    if message.meta.get(rev.CLIENT_CAPABILITIES) is None:
         yield Finding(
             "the envelope has no clientCapabilities",
             [evidence(message.place("params", "_meta", rev.CLIENT_CAPABILITIES), None, "an object, {} at the least")],
@@ -151,12 +152,15 @@ def envelope_wrong_types(message: Message) -> Iterator[Finding]:
     """
     meta = message.meta
     for key, kind, words in _TYPES:
-        value = meta.get(key)
-        if value is not None and not isinstance(value, kind):
-            yield Finding(
-                f"{key.partition('/')[2]} is {one_line(dumps(value), 40)}, not {words}",
-                [evidence(message.place("params", "_meta", key), value, words)],
-            )
+        if key not in meta or isinstance(meta[key], kind):
+            continue
+        if meta[key] is None and key in (rev.PROTOCOL_VERSION, rev.CLIENT_CAPABILITIES):
+            continue  # MET001, MET002
+        shown = dumps(meta[key], most=60)
+        yield Finding(
+            f"{key.partition('/')[2]} is {one_line(shown, 40)}, not {words}",
+            [evidence(message.place("params", "_meta", key), shown if meta[key] is None else meta[key], words)],
+        )
 
 
 @rule(
@@ -190,7 +194,7 @@ def client_info_missing(message: Message) -> Iterator[Finding]:
         modern tools/list
           -> result {"tools": []}
     """
-    if message.exchange.claim.kind == "modern" and message.meta.get(rev.CLIENT_INFO) is None:
+    if message.exchange.claim.kind == "modern" and rev.CLIENT_INFO not in message.meta:
         yield Finding(
             "the envelope has no clientInfo",
             [evidence(message.place("params", "_meta", rev.CLIENT_INFO), None, "an object with name and version")],
@@ -211,7 +215,7 @@ def client_info_missing(message: Message) -> Iterator[Finding]:
     sorts=("request", "result"),
 )
 def implementation_shape(message: Message) -> Iterator[Finding]:
-    """clientInfo and serverInfo have a name and a version, both strings.
+    """clientInfo and serverInfo have a name and a version, both strings; icons have sources that may be fetched (RES016).
 
     Why: typed receivers refuse the whole message for it.
 
@@ -241,20 +245,30 @@ def implementation_shape(message: Message) -> Iterator[Finding]:
             steps, info = ("result", "serverInfo"), message.result.get("serverInfo")
     else:
         return
+    name = steps[-1].rpartition("/")[2]
     if not isinstance(info, dict):
+        if info is not None and steps[-1] == rev.SERVER_INFO:  # MET003 and RES006 tell of the others
+            shown = one_line(dumps(info, most=60), 40)
+            yield Finding(f"{name} is {shown}, not an object", [evidence(message.place(*steps), info, "an object")])
         return
     for member in ("name", "version"):
         if not isinstance(info.get(member), str):
             what = "absent" if member not in info else one_line(dumps(info[member]), 40)
             yield Finding(
-                f"{steps[-1].rpartition('/')[2]}.{member} is {what}, not a string",
+                f"{name}.{member} is {what}, not a string",
                 [evidence(message.place(*steps, member), info.get(member), "a string")],
             )
     url = info.get("websiteUrl")
     if url is not None and not (isinstance(url, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url)):
-        yield Finding(
-            f"{steps[-1].rpartition('/')[2]}.websiteUrl is no URI", [evidence(message.place(*steps, "websiteUrl"), url, "a URI")]
-        )
+        yield Finding(f"{name}.websiteUrl is no URI", [evidence(message.place(*steps, "websiteUrl"), url, "a URI")])
+    if message.party == "client" and "icons" in info:  # RES016 tells of the server's
+        for place, src, words in icons.unsafe(info, steps):
+            yield Finding(
+                f"an icon of {name} has {words}: receivers reject it",
+                [evidence(message.place(*place), src, icons.EXPECTED)],
+                "warning",
+                once=one_line(src, 200),
+            )
 
 
 def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:

@@ -14,9 +14,9 @@ from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_date_or_time, is_number
-from mcp_wiretap_rules import blocks, shapes
+from mcp_wiretap_rules import blocks, icons, shapes
 from mcp_wiretap_rules.extensions import names_a_foreign_one
-from mcp_wiretap_rules.inputs import MRTR, declared
+from mcp_wiretap_rules.inputs import MRTR, SAMPLE, asks, declared
 
 RESULT_TYPE = "2026-07-28 basic/index#resulttype"
 TOOLS = "2026-07-28 server/tools#capabilities"
@@ -184,7 +184,7 @@ def input_required_not_allowed_here(message: Message) -> Iterator[Finding]:
     if message.result.get("resultType") != "input_required" or message.request is None:
         return
     method = message.request.rpc.method or ""
-    if method in MRTR or method.startswith("tasks/"):
+    if method in MRTR:
         return
     yield Finding(
         f"{one_line(method, 60)} was answered by input_required",
@@ -399,8 +399,6 @@ def _served_unadvertised(message: Message, request: Message) -> Iterator[Finding
     told = advertised(request.exchange)
     if told is None or not _lacks(told[0], group):
         return
-    if any(note.what == "server-capability" for note in request.exchange.facts.get("legacy", ())):
-        return  # LEG021: the client should not have asked
     yield Finding(
         f"the server serves {request.rpc.method}, but advertises no {group}",
         [evidence(request.place("method"), request.rpc.method, f"capabilities.{group}")],
@@ -678,6 +676,11 @@ def _blocks(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ..
         content = result.get("content")
         for index, block in enumerate(content[:MOST] if isinstance(content, list) else ()):
             yield ("content", index), block
+    elif method == "tasks/get":
+        inner = result.get("result")  # of the call that became a task
+        content = inner.get("content") if isinstance(inner, dict) else None
+        for index, block in enumerate(content[:MOST] if isinstance(content, list) else ()):
+            yield ("result", "content", index), block
     elif method == "prompts/get":
         for index, item in _items(result, "messages"):
             content = item.get("content")
@@ -689,14 +692,14 @@ def _blocks(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ..
     "RES013",
     "content-block-shape",
     "Content block malformed",
-    on="answer",
+    on=("answer", "push"),
     level="must",
     party="server",
     era="both",
     severity="error",
     spec="2026-07-28 schema#contentblock",
-    methods=("tools/call", "prompts/get", "resources/read", "tasks/result"),
-    sorts=("result",),
+    methods=("tools/call", "prompts/get", "resources/read", "tasks/result", "tasks/get", SAMPLE),
+    sorts=("result", "request"),
 )
 def content_block_shape(message: Message) -> Iterator[Finding]:
     """A content block has a type that the revision knows, and what belongs to that type; binary data is standard Base64.
@@ -715,10 +718,12 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "open"}
           -> result {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
     """
+    revision = _owner(message).revision
+    revision = revision if revision in rev.KNOWN else None
+    yield from _sampling_blocks(message, revision)
     if message.rpc.kind != "result" or message.request is None:
         return
-    method, revision = message.request.rpc.method or "", _owner(message).revision
-    revision = revision if revision in rev.KNOWN else None
+    method = message.request.rpc.method or ""
     for steps, block in _blocks(message, method):
         if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
             continue  # most are plain text
@@ -741,6 +746,24 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
                 )
 
 
+def _sampling_blocks(message: Message, revision: str | None) -> Iterator[Finding]:
+    """The content of the messages in a sampling request, wherever it is carried."""
+    for ask in asks(message):
+        listed = ask.params.get("messages") if ask.method == SAMPLE else None
+        for index, item in enumerate(listed[:MOST] if isinstance(listed, list) else ()):
+            content = item.get("content") if isinstance(item, dict) else None
+            for place, block in enumerate(content[:MOST] if isinstance(content, list) else [content]):
+                if block is None:
+                    continue  # ELI010
+                steps: tuple[str | int, ...] = ("messages", index, "content", *([place] if isinstance(content, list) else []))
+                for flaw in blocks.flaws(block, revision, sampling=True):
+                    yield Finding(
+                        f"{shapes.path(*steps)} {flaw.words}",
+                        [evidence(ask.place(*steps, *flaw.steps), flaw.value)],
+                        flaw.severity,
+                    )
+
+
 @rule(
     "RES014",
     "annotations-range",
@@ -752,7 +775,7 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 server/resources#annotations",
     versions=("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
-    methods=("tools/call", "prompts/get", "resources/list", "resources/templates/list", "tasks/result"),
+    methods=("tools/call", "prompts/get", "resources/list", "resources/templates/list", "tasks/result", "tasks/get"),
     sorts=("result",),
 )
 def annotations_range(message: Message) -> Iterator[Finding]:
@@ -883,7 +906,7 @@ def method_gated_not_found(message: Message) -> Iterator[Finding]:
     sorts=("result",),
 )
 def icon_scheme(message: Message) -> Iterator[Finding]:
-    """The src of an icon is https, http or data.
+    """The src of an icon is https, http or data. That it is not encrypted or on another host than the server is noted only.
 
     Why: clients must reject anything else: javascript: runs, file: leaks, a relative path leads nowhere.
 
@@ -901,36 +924,36 @@ def icon_scheme(message: Message) -> Iterator[Finding]:
     """
     if message.rpc.kind != "result" or message.request is None:
         return
-    for place, icon in _icons(message, message.request.rpc.method or ""):
-        src = icon.get("src") if isinstance(icon, dict) else None
-        if not isinstance(src, str):
+    for steps, src in _icons(message, message.request.rpc.method or ""):
+        words, place = icons.problem(src), message.place("result", *steps)
+        if words is not None:
+            yield Finding(f"an icon's src has {words}: clients reject it", [evidence(place, src, icons.EXPECTED)])
             continue
-        scheme = src[:40].partition(":")[0].lower() if ":" in src[:40] else ""
-        if scheme not in ("https", "http", "data"):
-            what = f"the scheme {one_line(scheme, 20)}" if scheme else "no scheme"
-            yield Finding(f"an icon's src has {what}: clients reject it", [evidence(place, src, "https: or data:")])
-        elif scheme == "http" and not _is_local(src):
-            yield Finding("an icon's src is http, not https", [evidence(place, src, "https:")], "info", once=one_line(src, 200))
+        note = icons.remark(src, _hosts(_owner(message)))
+        if note is not None:
+            once = f"{note} {one_line(uri.host(src[:2_000]) or '', 200)}"
+            yield Finding(f"an icon's src {note}", [evidence(place, src, "https: on the server's own host")], "info", once=once)
 
 
-def _is_local(src: str) -> bool:
-    return uri.host(src[:2_000]) in ("localhost", "127.0.0.1", "::1")
+def _hosts(exchange: Exchange) -> frozenset[str]:
+    """The server's hosts, as the client and as the proxy name it. Empty behind a reverse proxy: the server's public name may
+    not show."""
+    if exchange.reverse:
+        return frozenset()
+    named = (uri.host(exchange.url), uri.host("//" + (exchange.authority or "")))
+    return frozenset(host for host in named if host)
 
 
-def _icons(message: Message, method: str) -> Iterator[tuple[str, Any]]:
+def _icons(message: Message, method: str) -> Iterator[tuple[icons.Steps, str]]:
     result = message.result
-    holders: list[tuple[tuple[str | int, ...], Any]] = []
     if method == "initialize":
-        holders.append((("serverInfo",), result.get("serverInfo")))
-    else:
-        holders.append((("_meta", rev.SERVER_INFO), message.meta.get(rev.SERVER_INFO)))
-        listed = _LISTED.get(method)
-        if listed is not None:
-            holders += [((listed, index), item) for index, item in _items(result, listed) if "icons" in item]
-    for steps, holder in holders:
-        icons = holder.get("icons") if isinstance(holder, dict) else None
-        for index, icon in enumerate(icons[:20] if isinstance(icons, list) else ()):
-            yield message.place("result", *steps, "icons", index, "src"), icon
+        yield from icons.sources(result.get("serverInfo"), ("serverInfo",))
+        return
+    yield from icons.sources(message.meta.get(rev.SERVER_INFO), ("_meta", rev.SERVER_INFO))
+    listed = _LISTED.get(method)
+    for index, item in _items(result, listed) if listed is not None else ():
+        if "icons" in item:
+            yield from icons.sources(item, (listed or "", index))
 
 
 @rule(

@@ -100,11 +100,11 @@ def envelope_faults(exchange: Exchange) -> list[Fault]:
         # Without it the header cannot match either: -32020 is right as well.
         faults.append(Fault(what, _PARAMS | _MISMATCH, where))
     for key, wanted, words in _ENVELOPE:
-        value = meta.get(key)
-        if isinstance(value, wanted) or (value is None and key != rev.CLIENT_CAPABILITIES):
+        required = key == rev.CLIENT_CAPABILITIES
+        if isinstance(meta.get(key), wanted) or (key not in meta and not required):
             continue
         name = key.rpartition("/")[2]
-        what = f"the envelope has no {name}" if value is None else f"{name} is not {words}"
+        what = f"the envelope has no {name}" if required and meta.get(key) is None else f"{name} is not {words}"
         faults.append(Fault(what, _PARAMS, request.place("params", "_meta", key)))
     return faults
 
