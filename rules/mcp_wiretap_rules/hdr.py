@@ -360,7 +360,7 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     for check in message.exchange.header_checks:
-        if "invalid-octet" in check.problems:
+        if check.problems & {"invalid-octet", "should-be-encoded"}:
             found = next(
                 (bad for value in message.exchange.request_fields.all_bytes(check.header) if (bad := wire.invalid_octets(value))),
                 None,

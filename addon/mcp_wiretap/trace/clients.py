@@ -21,7 +21,8 @@ class Clients(Tracker):
             return
         known = exchange.endpoint.facts.get(self.name)
         if known is not None and exchange.auth in known["modern"] and exchange.auth not in known["legacy"]:
-            exchange.facts["modern-client"] = not exchange.request_fields.has("mcp-session-id")
+            session = exchange.session
+            exchange.facts["modern-client"] = session is None or not (session.live and session.initialize_flow)
 
     def said(self, message: Message) -> None:
         request = message.request
