@@ -336,8 +336,9 @@ def cursor_altered(message: Message) -> Iterator[Finding]:
     """
     view = _view(message)
     if view is not None and view.unknown_cursor:
+        cursor = view.cursor if isinstance(view.cursor, str) else dumps(view.cursor, most=60)
         yield Finding(
-            f"no answer of the server gave the cursor {one_line(view.cursor or '', 40) or 'of no characters'}",
+            f"no answer of the server gave the cursor {one_line(cursor, 40) or 'of no characters'}",
             [evidence(message.place("params", "cursor"), view.cursor, "a nextCursor of this listing")],
         )
 
@@ -535,9 +536,6 @@ def polling_inside_ttl(message: Message) -> Iterator[Finding]:
     Wrong::
 
         modern tools/list
-          -> result {"tools": [], "ttlMs": 600000}
-        modern tools/list
-          after 10
           -> result {"tools": [], "ttlMs": 600000}
         modern tools/list
           after 10

@@ -14,17 +14,21 @@ from mcp_wiretap.trace.discover import ttl_s
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.recent import Recent
 from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.values import digest
 
 NAME = "list"
+_TASKS = "tasks/list"  # 2025-11-25: it has pages, and nothing to be cached or compared
 # What each listing lists, and what tells its entries apart.
 LISTS = {
     "tools/list": ("tools", "name"),
     "prompts/list": ("prompts", "name"),
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+    _TASKS: ("tasks", "taskId"),
 }
-CACHEABLE = frozenset(LISTS) | {"resources/read", "server/discover"}
+CACHEABLE = (frozenset(LISTS) - {_TASKS}) | {"resources/read", "server/discover"}
+_WATCHED = CACHEABLE | {_TASKS}
 _CHANGED = {
     "notifications/tools/list_changed": ("tools/list",),
     "notifications/prompts/list_changed": ("prompts/list",),
@@ -36,7 +40,7 @@ MOST_CURSORS = 5_000  # of one endpoint and method; past that, an unknown cursor
 MOST_NAMES = 5_000  # of one listing that are compared
 MOST_HELD = 50  # exchanges kept whole until something else is seen
 WINDOW_S = 60.0  # what changes by authorization is compared within
-POLLS = 3  # refetches in a row of what is still fresh
+POLLS = 2  # refetches in a row of what is still fresh: fewer have no interval
 
 type Who = tuple[str, tuple[str, str] | None]  # Authorization, clientInfo
 
@@ -81,7 +85,7 @@ class Varies:
 class ListView:
     """What is to be said of one cacheable request (`exchange.facts["list"]`)."""
 
-    cursor: str | None = None
+    cursor: Any = None  # as it was sent; None: the first page
     issuer: Page | None = None  # the page that gave the cursor
     unknown_cursor: bool = False  # no page gave it, though the first page was seen
     shared: bool = False  # several clients were given this cursor at about the same time
@@ -101,7 +105,7 @@ class _Fresh:
 
     at: float
     ttl_s: float
-    requests: list[float] = field(default_factory=list)  # starts of the requests since, while it was fresh
+    requests: list[float] = field(default_factory=list)  # starts of its own request and those since, while it was fresh
 
 
 @dataclass(slots=True)
@@ -137,14 +141,14 @@ class Lists(Tracker):
         method = message.rpc.method
         if message.party == "client":
             if message.rpc.kind == "request":
-                if method in CACHEABLE:
+                if method in _WATCHED:
                     self._asked(message, method)
                 elif method == "tools/call" and len(self._stale):
                     self._called(message)
             return
         request = message.request
         if request is not None:
-            if request.rpc.method in CACHEABLE and message.rpc.kind == "result" and request.answer is message:
+            if request.rpc.method in _WATCHED and message.rpc.kind == "result" and request.answer is message:
                 self._answered(message, request, request.rpc.method)
         elif method in _CHANGED:
             self._invalidated(message, method)
@@ -165,9 +169,12 @@ class Lists(Tracker):
         exchange, params = message.exchange, message.params
         view = exchange.facts[NAME] = ListView()
         url, who, cursor = exchange.endpoint.url, _who(exchange), params.get("cursor")
-        if method in LISTS and isinstance(cursor, str):
+        if method in LISTS and cursor is not None:
             view.cursor = cursor
-            self._continues(view, exchange, method, cursor)
+            if isinstance(cursor, str):
+                self._continues(view, exchange, method, cursor)
+            else:
+                view.unknown_cursor = self._is_unknown(exchange, method, _odd(cursor))
         elif method in LISTS:
             self._began.put((url, method, who), True)
         if "requestState" in params or "inputResponses" in params:
@@ -179,13 +186,13 @@ class Lists(Tracker):
             known.requests.clear()
             return
         known.requests.append(exchange.started)
-        if len(known.requests) >= POLLS:
+        if len(known.requests) > POLLS:
             times = known.requests[-POLLS - 1 :]
             gaps = [b - a for a, b in pairwise(times)]
             mean = sum(gaps) / len(gaps)
             if mean > 0 and all(abs(gap - mean) <= 0.2 * mean for gap in gaps):
-                view.polls = (len(known.requests), mean, known.ttl_s)
-            del known.requests[: -2 * POLLS]
+                view.polls = (len(known.requests) - 1, mean, known.ttl_s)
+            del known.requests[: -10 * POLLS]
 
     def _continues(self, view: ListView, exchange: Exchange, method: str, cursor: str) -> None:
         url, who = exchange.endpoint.url, _who(exchange)
@@ -201,8 +208,13 @@ class Lists(Tracker):
             if waiting is not None:
                 self._free(waiting)
             return
+        view.unknown_cursor = self._is_unknown(exchange, method, cursor)
+
+    def _is_unknown(self, exchange: Exchange, method: str, cursor: str) -> bool:
+        """Whether no page gave the cursor, though this client's first page was seen."""
+        url = exchange.endpoint.url
         known = self._cursors.get((url, method)) or {}
-        view.unknown_cursor = cursor not in known and len(known) < MOST_CURSORS and bool(self._began.get((url, method, who)))
+        return cursor not in known and len(known) < MOST_CURSORS and bool(self._began.get((url, method, _who(exchange))))
 
     def _called(self, message: Message) -> None:
         exchange = message.exchange
@@ -223,10 +235,10 @@ class Lists(Tracker):
             key = (url, method, who, _about(request.params))
             before = self._fresh.get(key)
             requests = before.requests if before is not None and message.at < before.at + before.ttl_s else []
-            self._fresh.put(key, _Fresh(message.at, fresh, requests))
+            self._fresh.put(key, _Fresh(message.at, fresh, requests or [exchange.started]))
         if method in LISTS:
             self._listed(view, message, exchange, method)
-        if result.get("cacheScope") == "public" and exchange.auth and not retry:
+        if result.get("cacheScope") == "public" and not retry and method in CACHEABLE:
             self._compare_public(view, message, request, method)
 
     def _listed(self, view: ListView, message: Message, exchange: Exchange, method: str) -> None:
@@ -235,14 +247,18 @@ class Lists(Tracker):
         items = result.get(member)
         names: tuple[Any, ...] | None = tuple(_label(item, label) for item in items) if isinstance(items, list) else ()
         following, issuer = result.get("nextCursor"), view.issuer
-        following = following if isinstance(following, str) else None
+        if not isinstance(following, str):
+            if following is not None:  # CAC009; the client that sends it back does not make it up
+                self._issued(url, method, _odd(following))
+            following = None
+        cursor = view.cursor if isinstance(view.cursor, str) else None
         page = view.page = Page(
-            exchange.flow, message.at, who, view.cursor, following, result.get("cacheScope"), exchange.flow, names, frozenset()
+            exchange.flow, message.at, who, cursor, following, result.get("cacheScope"), exchange.flow, names, frozenset()
         )
         whole = view.cursor is None
-        if issuer is not None and view.cursor is not None:
+        if issuer is not None and cursor is not None:
             page.first_flow = issuer.first_flow
-            page.visited = issuer.visited | {view.cursor} if len(issuer.visited) < 1_000 else issuer.visited
+            page.visited = issuer.visited | {cursor} if len(issuer.visited) < 1_000 else issuer.visited
             page.names = None if issuer.names is None or names is None else issuer.names + names
             whole = not view.shared
             if issuer.scope != page.scope and page.scope is not None and issuer.scope is not None:
@@ -250,7 +266,7 @@ class Lists(Tracker):
         if page.names is not None and len(page.names) > MOST_NAMES:
             page.names = None
         if following is None:
-            if whole and page.names is not None:
+            if whole and page.names is not None and method != _TASKS:
                 self._complete(view, page, exchange, method, ttl_s(result))
             return
         if following == view.cursor:
@@ -263,14 +279,17 @@ class Lists(Tracker):
         pages = self._pages.get((url, method, cursor)) or []
         pages.append(page)
         self._pages.put((url, method, cursor), pages[-8:])
+        self._issued(url, method, cursor)
+        if cursor == "" and self._hold(exchange):
+            self._unfollowed[exchange.flow] = exchange
+
+    def _issued(self, url: str, method: str, cursor: str) -> None:
         known = self._cursors.get((url, method))
         if known is None:
             known = {}
             self._cursors.put((url, method), known)
         if len(known) < MOST_CURSORS:
             known[cursor] = None
-        if cursor == "" and self._hold(exchange):
-            self._unfollowed[exchange.flow] = exchange
 
     def _complete(self, view: ListView, page: Page, exchange: Exchange, method: str, fresh: float) -> None:
         """All pages were read: compare with the listing before."""
@@ -361,6 +380,11 @@ def _who(exchange: Exchange) -> Who:
 def _label(item: Any, label: str) -> Any:
     name = item.get(label) if isinstance(item, dict) else None
     return name if isinstance(name, str) else None
+
+
+def _odd(cursor: Any) -> str:
+    """What stands for a cursor that is no string, among those that are."""
+    return f"\0{dumps(cursor, most=200)}"
 
 
 def _about(params: dict[str, Any]) -> str:
