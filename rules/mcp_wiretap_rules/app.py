@@ -11,11 +11,13 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules.extensions import extensions_of
+from mcp_wiretap_rules.rsc import NOT_FOUND
 
 SPEC = "io.modelcontextprotocol/ui 2026-01-26"
 UI = "io.modelcontextprotocol/ui"
 VERSIONS = rev.since("2025-11-25")
 _ORIGIN = re.compile(r"(?:https|wss)://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?/?|'[a-z-]+'|data:|blob:")
+_PROFILE = re.compile(r'profile=(?:mcp-app|"mcp-app")', re.I)
 _DOMAINS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
 
@@ -70,6 +72,9 @@ def ui_resource_uri(definition: ToolDefinition) -> Iterator[Finding]:
         )
         return
     uri, visibility = ui.get("resourceUri"), ui.get("visibility")
+    if "resourceUri" not in ui and "visibility" not in ui:
+        text = f"tool {tool}: _meta.ui has neither resourceUri nor visibility"
+        yield Finding(text, [evidence(_where(definition, "_meta", "ui"), dumps(ui), "a resourceUri")], "info")
     if "resourceUri" in ui and not (isinstance(uri, str) and uri.startswith("ui://")):
         text = f"tool {tool}: resourceUri is {one_line(dumps(uri), 60)}"
         yield Finding(text, [evidence(_where(definition, "_meta", "ui", "resourceUri"), uri, "a ui:// URI")])
@@ -128,12 +133,9 @@ def ui_flat_key(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 def _linked(message: Message, uri: str) -> bool:
-    """Whether a listed tool of this endpoint names the URI as its user interface."""
-    for tool in message.exchange.endpoint.tools.values():
-        ui = _ui(tool.raw.get("_meta"))
-        if isinstance(ui, dict) and ui.get("resourceUri") == uri:
-            return True
-    return False
+    """Whether a tool of the newest list that this Authorization was given names the URI as its user interface."""
+    exchange = message.request.exchange if message.request is not None else message.exchange
+    return one_line(uri, 500) in exchange.endpoint.facts.get("ui-links", {}).get(exchange.auth, ())
 
 
 def _declares_ui(capabilities: Any) -> bool:
@@ -144,7 +146,7 @@ def _is_app_type(mime: Any) -> bool:
     if not isinstance(mime, str):
         return False
     kind, *parameters = (part.strip() for part in mime.split(";"))
-    return kind.lower() == "text/html" and any(p.replace(" ", "").lower() == "profile=mcp-app" for p in parameters)
+    return kind.lower() == "text/html" and any(_PROFILE.fullmatch(p) for p in parameters)
 
 
 @rule(
@@ -199,6 +201,10 @@ def ui_mime_type(message: Message) -> Iterator[Finding]:
             [evidence(message.place("result", "contents", index, "mimeType"), item.get("mimeType"), "text/html;profile=mcp-app")],
             severity,
         )
+    elif not (isinstance(item.get("text"), str) or isinstance(item.get("blob"), str)):
+        place = message.place("result", "contents", contents.index(item))
+        text = f"the user interface {one_line(uri, 60)} has neither text nor blob"
+        yield Finding(text, [evidence(place, sorted(item)[:10], "text or blob")], severity)
 
 
 @rule(
@@ -216,7 +222,8 @@ def ui_mime_type(message: Message) -> Iterator[Finding]:
     methods=("resources/read",),
 )
 def ui_resource_missing(message: Message) -> Iterator[Finding]:
-    """The user interface that a tool names can be read. It need not be in resources/list.
+    """The user interface that a tool names can be read. It need not be in resources/list. An error that does not say that it is
+    missing is but a note.
 
     Why: the host shows an empty frame.
 
@@ -240,13 +247,28 @@ def ui_resource_missing(message: Message) -> Iterator[Finding]:
     uri = request.params.get("uri") if request is not None else None
     if not isinstance(uri, str) or not uri.startswith("ui://") or not _linked(message, uri):
         return
-    gone = message.error_code in (rev.INVALID_PARAMS, rev.RESOURCE_NOT_FOUND)
-    if gone or (message.rpc.kind == "result" and message.result.get("contents") == []):
-        place = message.place("error", "code") if gone else message.place("result", "contents")
-        yield Finding(
-            f"{one_line(uri, 80)}, which a tool names as its user interface, is not there",
-            [evidence(place, str(message.error_code) if gone else "[]", "the resource")],
-        )
+    shown = f"{one_line(uri, 80)}, which a tool names as its user interface,"
+    if message.rpc.kind == "result":
+        if message.result.get("contents") == []:
+            yield Finding(f"{shown} is not there", [evidence(message.place("result", "contents"), "[]", "the resource")])
+        return
+    code, status = message.error_code, message.exchange.status or 0
+    if code is None or status in (401, 403):
+        return
+    place = message.place("error", "code")
+    if code in (rev.INVALID_PARAMS, rev.RESOURCE_NOT_FOUND) and _says_missing(message, uri):
+        yield Finding(f"{shown} is not there", [evidence(place, str(code), "the resource")])
+    else:
+        yield Finding(f"{shown} could not be read", [evidence(place, str(code), "the resource")], "info")
+
+
+def _says_missing(message: Message, uri: str) -> bool:
+    """Whether an error names the resource, or says that it is not there."""
+    error = message.rpc.error
+    data, text = (error.get("data"), error.get("message")) if isinstance(error, dict) else (None, None)
+    if message.error_code == rev.RESOURCE_NOT_FOUND or (isinstance(data, dict) and data.get("uri") == uri):
+        return True
+    return isinstance(text, str) and (uri in text or NOT_FOUND.search(text[:1_000]) is not None)
 
 
 @rule(
@@ -261,7 +283,7 @@ def ui_resource_missing(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #ui-resource-format",
     sep="1865",
     versions=VERSIONS,
-    methods=("resources/read",),
+    methods=("resources/read", "resources/list"),
 )
 def ui_csp_shape(message: Message) -> Iterator[Finding]:
     """`_meta.ui.csp` holds arrays of https origins (a subdomain may be `*`), `_meta.ui.permissions` an object of objects.
@@ -280,12 +302,13 @@ def ui_csp_shape(message: Message) -> Iterator[Finding]:
         modern resources/read {"uri": "ui://a"}
           -> result {"contents": [{"uri": "ui://a", "mimeType": "text/html;profile=mcp-app", "text": "", "_meta": {"ui": {"csp": {"connectDomains": ["https://*.example.com"]}}}}]}
     """
-    contents = message.result.get("contents")
-    for index, item in enumerate(contents[:50] if isinstance(contents, list) else ()):
+    member = "contents" if "contents" in message.result else "resources"
+    items = message.result.get(member)
+    for index, item in enumerate(items[:200] if isinstance(items, list) else ()):
         ui = _ui(item.get("_meta")) if isinstance(item, dict) else None
         if not isinstance(ui, dict):
             continue
-        csp, steps = ui.get("csp"), ("result", "contents", index, "_meta", "ui", "csp")
+        csp, steps = ui.get("csp"), ("result", member, index, "_meta", "ui", "csp")
         if "csp" in ui and not isinstance(csp, dict):
             yield Finding("_meta.ui.csp is no object", [evidence(message.place(*steps), dumps(csp), "an object")])
         domains: dict[str, Any] = csp if isinstance(csp, dict) else {}
@@ -343,11 +366,11 @@ def ui_client_mime_settings(message: Message) -> Iterator[Finding]:
     if not isinstance(settings, dict) or not settings:
         return  # {} is tolerated
     types = settings.get("mimeTypes")
-    if isinstance(types, list) and any(_is_app_type(t) for t in types):
+    if isinstance(types, list) and any(map(_is_app_type, types)) and all(isinstance(t, str) for t in types):
         return
     place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, "extensions", UI, "mimeTypes")
     yield Finding(
-        "the client's mimeTypes do not name text/html;profile=mcp-app",
+        "the client's mimeTypes are no list of strings with text/html;profile=mcp-app in it",
         [evidence(place, dumps(types) if "mimeTypes" in settings else None, '["text/html;profile=mcp-app"]')],
     )
 

@@ -25,9 +25,16 @@ def _used(message: Message, capability: str, method: str) -> Iterator[Finding]:
         declared: Any = message.meta.get(rev.CLIENT_CAPABILITIES)
         if isinstance(declared, dict) and capability in declared:
             place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, capability)
-            yield Finding(f"the client declares {capability}, which is deprecated", [evidence(place, "declared")], party="client")
+            yield Finding(
+                f"the client declares {capability}, which is deprecated",
+                [evidence(place, "declared")],
+                party="client",
+                once="client",
+            )
     elif (asked := _asked(message, method)) is not None:
-        yield Finding(f"the server asks for {method}, which is deprecated", [evidence(asked, method)], party="server")
+        yield Finding(
+            f"the server asks for {method}, which is deprecated", [evidence(asked, method)], party="server", once="server"
+        )
 
 
 @rule(
@@ -42,7 +49,7 @@ def _used(message: Message, capability: str, method: str) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
-    sorts=("request", "input_required"),
+    sorts=("request", "asking"),
     needs=("cap:roots", "result:inputRequests"),
 )
 def roots_used(message: Message) -> Iterator[Finding]:
@@ -78,7 +85,7 @@ def roots_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
-    sorts=("request", "input_required"),
+    sorts=("request", "asking"),
     needs=("cap:sampling", "result:inputRequests"),
 )
 def sampling_used(message: Message) -> Iterator[Finding]:
@@ -106,7 +113,7 @@ def sampling_used(message: Message) -> Iterator[Finding]:
     "DEP003",
     "logging-used",
     "Logging in use",
-    on=("request", "push"),
+    on=("request", "push", "answer"),
     level="should",
     party="either",
     era="modern",
@@ -114,8 +121,8 @@ def sampling_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2577",
     once="endpoint",
-    sorts=("request", "notification"),
-    needs=("meta:io.modelcontextprotocol/logLevel", "params:level"),
+    sorts=("request", "notification", "result"),
+    needs=("meta:io.modelcontextprotocol/logLevel", "params:level", "result:supportedVersions"),
 )
 def logging_used(message: Message) -> Iterator[Finding]:
     """Logging through MCP is deprecated from 2026-07-28.
@@ -138,9 +145,17 @@ def logging_used(message: Message) -> Iterator[Finding]:
     if message.rpc.kind == "request" and message.party == "client":
         if rev.LOG_LEVEL in message.meta:
             place = message.place("params", "_meta", rev.LOG_LEVEL)
-            yield Finding("the client asks for logs, which are deprecated", [evidence(place, message.meta[rev.LOG_LEVEL])])
+            text = "the client asks for logs, which are deprecated"
+            yield Finding(text, [evidence(place, message.meta[rev.LOG_LEVEL])], once="asks")
     elif message.method == "notifications/message":
-        yield Finding("the server sends logs, which are deprecated", [evidence(message.place("method"), message.method)])
+        text = "the server sends logs, which are deprecated"
+        yield Finding(text, [evidence(message.place("method"), message.method)], once="sends")
+    elif message.request is not None and message.request.method == "server/discover":
+        capabilities = message.result.get("capabilities")
+        if isinstance(capabilities, dict) and "logging" in capabilities:
+            place = message.place("result", "capabilities", "logging")
+            text = "the server advertises logging, which is deprecated"
+            yield Finding(text, [evidence(place, "advertised")], once="advertises")
 
 
 @rule(
@@ -155,7 +170,7 @@ def logging_used(message: Message) -> Iterator[Finding]:
     spec=DEPRECATED,
     sep="2596",
     versions=("2025-11-25", "2026-07-28"),
-    sorts=("request", "input_required"),
+    sorts=("request", "asking"),
     needs=("params:messages", "result:inputRequests"),
 )
 def include_context(message: Message) -> Iterator[Finding]:
@@ -211,11 +226,11 @@ def _context(message: Message, params: dict[str, Any], steps: tuple[str, ...]) -
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
     once="endpoint",
-    sorts=("request",),
-    needs=("cap:roots", "cap:tasks"),
+    sorts=("request", "result"),
+    needs=("cap:roots", "cap:tasks", "params:protocolVersion", "params:clientInfo", "result:supportedVersions"),
 )
 def removed_capability_fields(message: Message) -> Iterator[Finding]:
-    """roots.listChanged and capabilities.tasks have no meaning in the modern era.
+    """roots.listChanged, capabilities.tasks and the members of initialize have no meaning in the modern era.
 
     Why: whoever declares them counts on something that will not happen.
 
@@ -233,14 +248,22 @@ def removed_capability_fields(message: Message) -> Iterator[Finding]:
           capabilities {"roots": {}}
           -> result {"tools": []}
     """
-    if message.rpc.kind == "request":
-        declared = message.meta.get(rev.CLIENT_CAPABILITIES)
-        if not isinstance(declared, dict):
+    if message.rpc.kind == "result":
+        request, capabilities = message.request, message.result.get("capabilities")
+        if request is None or request.method != "server/discover":
             return
-        roots = declared.get("roots")
+        gone: list[str] = [name for name in ("protocolVersion", "serverInfo") if name in message.result]
+        gone += ["capabilities.tasks"] if isinstance(capabilities, dict) and "tasks" in capabilities else []
+        place, who, verb = message.place("result"), "server", "gives"
+    else:
+        declared = message.meta.get(rev.CLIENT_CAPABILITIES)
+        roots = declared.get("roots") if isinstance(declared, dict) else None
         gone = ["roots.listChanged"] if isinstance(roots, dict) and "listChanged" in roots else []
-        gone += ["tasks"] if "tasks" in declared else []
-        if gone:
-            place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES)
-            text = f"the client declares {' and '.join(gone)}, which the modern era does not have"
-            yield Finding(text, [evidence(place, ", ".join(gone))])
+        gone += ["tasks"] if isinstance(declared, dict) and "tasks" in declared else []
+        place, who, verb = message.place("params", "_meta", rev.CLIENT_CAPABILITIES), "client", "declares"
+        if not gone and message.method != "initialize":
+            gone = [f"params.{name}" for name in ("protocolVersion", "clientInfo") if name in message.params]
+            place = message.place("params")
+    if gone:
+        text = f"the {who} {verb} {' and '.join(gone)}, which the modern era does not have"
+        yield Finding(text, [evidence(place, ", ".join(gone))], once=who)

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
+from mcp_wiretap.trace.discover import advertised
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
-from mcp_wiretap_rules.extensions import extensions_of
+from mcp_wiretap_rules.extensions import extensions_of, names_a_foreign_one
 
 NEGOTIATION = "2026-07-28 basic/versioning#extension-negotiation"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -98,14 +99,14 @@ def extension_key_grammar(message: Message) -> Iterator[Finding]:
     "EXT002",
     "extension-used-undeclared",
     "Extension feature used without declaration",
-    on=("push", "request"),
+    on=("push", "request", "answer"),
     level="must",
     party="either",
     era="modern",
     severity="warning",
     spec=NEGOTIATION,
     sep="2133",
-    methods=("notifications/tasks", "tasks/get", "tasks/update", "tasks/cancel"),
+    needs=("params:taskId", "params:notifications", "params:uri", "result:resultType"),
 )
 def extension_used_undeclared(message: Message) -> Iterator[Finding]:
     """An extension is used only with a side that declared it.
@@ -131,21 +132,43 @@ def extension_used_undeclared(message: Message) -> Iterator[Finding]:
           -> error -32602
     """
     exchange = message.exchange
-    if message.party == "server":
-        if TASKS not in extensions_of(exchange.capabilities):
+    if message.rpc.kind == "result":
+        yield from _foreign_result(message)
+    elif message.party == "server":
+        if message.method == "notifications/tasks" and TASKS not in extensions_of(exchange.capabilities):
             yield Finding(
                 f"{message.method} to a client that did not declare {TASKS}",
                 [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],
             )
-        return
-    advertised = exchange.endpoint.capabilities
-    if advertised is None or not exchange.endpoint.modern:
-        return
-    if TASKS not in extensions_of(advertised):
+    elif message.rpc.kind == "request" and (extension := _used(message)) is not None:
+        told = advertised(exchange)
+        if told is not None and extension not in extensions_of(told[0]):
+            yield Finding(
+                f"{one_line(message.method or '', 60)} uses {extension}, which the server does not advertise",
+                [evidence(message.place("method"), message.method, f"extensions[{extension}]")],
+                "info",
+                related=(told[1],),
+            )
+
+
+def _used(message: Message) -> str | None:
+    """The extension that a request needs."""
+    wanted, uri = message.params.get("notifications"), message.params.get("uri")
+    listens = message.method == "subscriptions/listen" and isinstance(wanted, dict) and bool(wanted.get("taskIds"))
+    if listens or message.method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        return TASKS
+    return UI if message.method == "resources/read" and isinstance(uri, str) and uri.startswith("ui://") else None
+
+
+def _foreign_result(message: Message) -> Iterator[Finding]:
+    """A resultType that the specification does not have belongs to an extension, which the client must have declared."""
+    kind, request = message.result.get("resultType"), message.request
+    if not isinstance(kind, str) or kind in ("complete", "input_required", "task") or request is None:
+        return  # a task: TSK001
+    if not names_a_foreign_one(request.meta.get(rev.CLIENT_CAPABILITIES)):
         yield Finding(
-            f"{message.method}, but the server does not advertise {TASKS}",
-            [evidence(message.place("method"), message.method, f"extensions[{TASKS}]")],
-            "info",
+            f"resultType {one_line(kind, 60)} to a client that declared no extension which has it",
+            [evidence(message.place("result", "resultType"), kind, "complete, or input_required")],
         )
 
 
@@ -183,7 +206,7 @@ def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "a"}
           -> result {"content": [{"type": "text", "text": "done"}]}
     """
-    if message.result.get("content") != [] or message.result.get("structuredContent") is not None:
+    if message.result.get("content") != []:
         return
     view = message.exchange.tool
     definition = view.definition if view is not None else None
@@ -240,9 +263,8 @@ def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
         labels = key.partition("/")[0].split(".")
         if len(labels) < 2 or labels[1] not in ("modelcontextprotocol", "mcp") or key in OFFICIAL:
             continue
-        official = key.startswith("io.modelcontextprotocol/")  # the list of official extensions grows
         yield Finding(
             f"the extension {one_line(key, 60)} is under a prefix reserved for MCP",
             [evidence(message.place(*steps, key), key, "a prefix of your own domain")],
-            "info" if official else None,
+            once=f"{message.party} {one_line(key, 60)}",
         )

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.listed import lists_uri
+from mcp_wiretap.trace.listed import is_unlisted, lists_uri
 from mcp_wiretap.trace.lists import ListView
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.usage import was_subscribed
@@ -16,7 +16,7 @@ from mcp_wiretap_rules import blocks
 
 RESOURCES = "2026-07-28 server/resources"
 MOST = 500  # items of one answer that are looked at: the rest has the same author
-_NOT_FOUND = re.compile(r"resource\b.{0,200}\bnot found|unknown resource|no such resource", re.I | re.S)
+NOT_FOUND = re.compile(r"resource\b.{0,200}\bnot found|unknown resource|no such resource", re.I | re.S)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[!#$&'()*+,/:;=?@\[\]A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*+")
 _FOREIGN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.*?([^!#$%&'()*+,/:;=?@\[\]A-Za-z0-9._~-])", re.DOTALL)
 _BROKEN_ESCAPE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.*?(%)(?![0-9A-Fa-f]{2})", re.DOTALL)
@@ -36,14 +36,15 @@ def _items(message: Message, member: str, most: int = MOST) -> list[tuple[int, d
     level="must",
     party="server",
     era="modern",
-    severity="warning",
+    severity="error",
     spec=f"{RESOURCES}#error-handling",
     sep="2164",
     methods=("resources/read",),
     sorts=("result",),
 )
 def read_empty_contents(message: Message) -> Iterator[Finding]:
-    """Reading a resource gives its contents; a resource that is not there is an error, not an empty list.
+    """Reading a resource gives its contents; a resource that is not there is an error, not an empty list. Where a list of the server
+    leaves it out, too, it is not there.
 
     Why: the client shows an empty document instead of saying that there is none.
 
@@ -59,8 +60,15 @@ def read_empty_contents(message: Message) -> Iterator[Finding]:
         modern resources/read {"uri": "file:///gone"}
           -> error -32602 {"data": {"uri": "file:///gone"}}
     """
-    if message.result.get("contents") == [] and message.result.get("resultType") in (None, "complete"):
-        yield Finding("contents is empty", [evidence(message.place("result", "contents"), "[]", "contents, or error -32602")])
+    if message.result.get("contents") != [] or message.result.get("resultType") not in (None, "complete"):
+        return
+    uri = message.request.params.get("uri") if message.request is not None else None
+    place, expected = message.place("result", "contents"), "contents, or error -32602"
+    if isinstance(uri, str) and message.request is not None and is_unlisted(message.request.exchange, uri):
+        text = f"contents is empty, and no list or template has {one_line(uri, 80)}"
+        yield Finding(text, [evidence(place, "[]", expected)])
+    else:
+        yield Finding("contents is empty", [evidence(place, "[]", expected)], "warning")
 
 
 @rule(
@@ -107,7 +115,7 @@ def read_not_found_code(message: Message) -> Iterator[Finding]:
     uri, data = request.params.get("uri"), error.get("data")
     named = isinstance(data, dict) and isinstance(uri, str) and data.get("uri") == uri
     text = error.get("message")
-    if named or (isinstance(text, str) and _NOT_FOUND.search(text[:1_000])):
+    if named or (isinstance(text, str) and NOT_FOUND.search(text[:1_000])):
         known = isinstance(uri, str) and lists_uri(request.exchange, uri)
         yield Finding(
             f"a missing resource was answered with {code}, not -32602",

@@ -302,7 +302,7 @@ def legacy_status_transition(message: Message) -> Iterator[Finding]:
     level="must",
     party="either",
     era="legacy",
-    severity="warning",
+    severity="error",
     spec=f"{SPEC}#related-task-metadata",
     sep="1686",
     versions=VERSIONS,
@@ -349,7 +349,7 @@ def legacy_related_task(message: Message) -> Iterator[Finding]:
         wanted, what = _of_task(message), one_line(method or "", 60)
     if isinstance(wanted, str) and given != wanted:
         text = f"{what} does not name its task" if given is None else f"{what} names another task"
-        yield Finding(text, [evidence(place, given, wanted)])
+        yield Finding(text, [evidence(place, given, wanted)], "warning" if given is None else None)
 
 
 def _of_task(message: Message) -> str | None:

@@ -15,6 +15,7 @@ from mcp_wiretap.wire.secret import one_line
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 ITEMS = 500  # of one kind of list
 UI = 200  # ui:// resources of one endpoint
+EMPTY = 20  # reads that gave nothing and are kept whole
 CHANGES = 50  # changes between lists that are remembered
 _LISTS = {
     "tools/list": ("tools", "name"),
@@ -74,6 +75,10 @@ class UiResource:
 class Listed(Tracker):
     name = "listed"
 
+    def __init__(self, inspector: Any) -> None:
+        super().__init__(inspector)
+        self._empty: list[Exchange] = []  # reads that gave nothing
+
     def said(self, message: Message) -> None:
         request = message.request
         if request is None or message.party != "server" or message.rpc.kind != "result":
@@ -103,6 +108,8 @@ class Listed(Tracker):
             listing.changed = False
             if kind != "tools":
                 listing.items = {}
+        if kind == "tools":
+            self._links(request, items)
         for item in items[: ITEMS * 10]:
             name = item.get(key) if isinstance(item, dict) else None
             if not isinstance(name, str):
@@ -114,6 +121,25 @@ class Listed(Tracker):
                 listing.items[name] = _short(item)
         if not listing.pages:
             self._compare(listing, request.exchange.auth)
+            if kind in ("resources", "resourceTemplates"):
+                self._reread(request.exchange)
+
+    @staticmethod
+    def _links(request: Message, items: list[Any]) -> None:
+        """`endpoint.facts["ui-links"]`: the user interfaces that the newest tools of each Authorization name."""
+        table: dict[str, set[str]] = request.exchange.endpoint.facts.setdefault("ui-links", {})
+        auth = request.exchange.auth
+        if auth not in table and len(table) >= 50:
+            return
+        links = table.setdefault(auth, set())
+        if request.params.get("cursor") is None:
+            links.clear()
+        for item in items[: ITEMS * 10]:
+            meta = item.get("_meta") if isinstance(item, dict) else None
+            ui = meta.get("ui") if isinstance(meta, dict) else None
+            uri = ui.get("resourceUri") if isinstance(ui, dict) else None
+            if isinstance(uri, str) and len(links) < ITEMS:
+                links.add(one_line(uri, 500))
 
     def _compare(self, listing: Listing, auth: str) -> None:
         names = frozenset(listing.walk)
@@ -125,9 +151,16 @@ class Listed(Tracker):
         if before is not None or len(listing.names) < 50:
             listing.names[auth] = names
 
-    @staticmethod
-    def _read(message: Message) -> None:
+    def _reread(self, exchange: Exchange) -> None:
+        """Reads that gave nothing are judged anew by what the server lists (RSC001)."""
+        for read in [r for r in self._empty if (r.endpoint, r.auth) == (exchange.endpoint, exchange.auth)]:
+            self.inspector.rejudge(read)
+
+    def _read(self, message: Message) -> None:
         contents = message.result.get("contents")
+        if contents == [] and message.request is not None and len(self._empty) < EMPTY:
+            self._empty.append(message.request.exchange)
+            self.inspector.held.keep(message.request.exchange, self.name)
         for content in contents[:20] if isinstance(contents, list) else ():
             uri = content.get("uri") if isinstance(content, dict) else None
             if not isinstance(uri, str) or not uri.startswith("ui://"):
@@ -149,6 +182,12 @@ def lists_uri(exchange: Exchange, uri: str) -> bool:
     listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
     resources, templates = (_names(listed.get(kind), exchange.auth) for kind in ("resources", "resourceTemplates"))
     return one_line(uri, 500) in resources or any(fits_template(uri, template) for template in templates)
+
+
+def is_unlisted(exchange: Exchange, uri: str) -> bool:
+    """Whether this Authorization was given the whole list of resources, which leaves this one out, and no template that fits."""
+    listing: Listing | None = exchange.endpoint.facts.get("listed", {}).get("resources")
+    return listing is not None and exchange.auth in listing.names and not lists_uri(exchange, uri)
 
 
 def _names(listing: Listing | None, auth: str) -> set[str] | frozenset[str]:
