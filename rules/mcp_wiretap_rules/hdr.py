@@ -566,10 +566,10 @@ def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
         return (JSON, SSE) if _is_mcp_message(exchange) else ()
-    # The headers alone do not make an MCP GET: clients send the version with the metadata of OAuth, too.
-    if exchange.http_method == "GET" and exchange.endpoint.proven and not exchange.claim.modern:
+    if exchange.http_method == "GET" and not exchange.claim.modern:
+        # The version alone does not make an MCP GET: clients send it with the metadata of OAuth, too.
         fields = exchange.request_fields
-        if fields.has("mcp-session-id") or fields.has("mcp-protocol-version"):
+        if fields.has("mcp-session-id") or (exchange.endpoint.proven and fields.has("mcp-protocol-version")):
             return (SSE,)
     return ()
 

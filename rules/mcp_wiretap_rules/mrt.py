@@ -1250,7 +1250,7 @@ def input_after_task(message: Message) -> Iterator[Finding]:
     "inputRequests is not an object map",
     on=("request", "answer"),
     level="must",
-    party="server",
+    party="either",
     era="modern",
     severity="error",
     spec="2026-07-28 schema#inputrequiredresult",
@@ -1283,7 +1283,6 @@ def input_required_shape(message: Message) -> Iterator[Finding]:
             yield Finding(
                 f"inputResponses is {kind_of(value)}, not an object",
                 [evidence(message.place("params", "inputResponses"), "null" if value is None else value, "an object")],
-                party="client",
             )
         return
     result, request = message.result, message.request

@@ -591,6 +591,9 @@ def param_integer_unsafe(fact: Message | ToolDefinition) -> Iterator[Finding]:
           -> result {"content": []}
     """
     if isinstance(fact, ToolDefinition):
+        listed = fact.message.request if fact.message is not None else None
+        if listed is None or listed.exchange.era == "legacy":
+            return  # a legacy server's annotation means nothing
         for flaw in _of(fact, "PAR017"):
             yield Finding(
                 f"tool {say(fact.name)}: {flaw.detail} of {_property(flaw)} is outside the safe range of integers",
