@@ -5,7 +5,7 @@ counts as an annotation (PAR009) and where a value is read (PAR026) is decided t
 Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.annotations import Flaw
@@ -35,14 +35,18 @@ def _property(flaw: Flaw) -> str:
     return one_line("/".join(str(step) for step in flaw.steps[:-1]), 80)
 
 
-def _flaws(definition: ToolDefinition, rule_id: str, expected: str | None, note: str = "") -> Iterator[Finding]:
-    """The flaws of one kind, each with its place."""
+def _plainly(flaw: Flaw) -> str:
+    return f"{flaw.detail}, at {_property(flaw)}"
+
+
+def _flaws(
+    definition: ToolDefinition, rule_id: str, expected: str | None, words: Callable[[Flaw], str] = _plainly
+) -> Iterator[Finding]:
+    """The flaws of one kind, each told in these words."""
     for flaw in _of(definition, rule_id):
         value = flaw.value if isinstance(flaw.value, str) and flaw.value else dumps(flaw.value)
-        yield Finding(
-            f"tool {say(definition.name)}: {flaw.detail}, at {_property(flaw)}{note}",
-            [evidence(definition.place(*flaw.steps), value, expected)],
-        )
+        shown = [evidence(definition.place(*flaw.steps), value, expected)]
+        yield Finding(f"tool {say(definition.name)}: {words(flaw)}", shown)
 
 
 def _params(message: Message, problem: str) -> Iterator[HeaderCheck]:
@@ -112,11 +116,11 @@ def annotation_not_token(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool query {"region": {"type": "string", "x-mcp-header": "My-Region"}}
     """
-    for flaw in _of(definition, "PAR002"):
-        yield Finding(
-            f"tool {say(definition.name)}: x-mcp-header {say(str(flaw.value))} is no header name, {flaw.detail}",
-            [evidence(definition.place(*flaw.steps), flaw.value, "an RFC 9110 token")],
-        )
+
+    def words(flaw: Flaw) -> str:
+        return f"x-mcp-header {say(str(flaw.value))} is no header name, {flaw.detail}"
+
+    yield from _flaws(definition, "PAR002", "an RFC 9110 token", words)
 
 
 @rule(
@@ -223,9 +227,11 @@ def annotation_type_undetermined(definition: ToolDefinition) -> Iterator[Finding
         modern tools/list
           -> tool query {"region": {"type": "string", "x-mcp-header": "Region"}}
     """
-    yield from _flaws(
-        definition, "PAR006", "one type: integer, string or boolean", " (the specification's wording leaves this open)"
-    )
+
+    def words(flaw: Flaw) -> str:
+        return f"{_plainly(flaw)} (the specification's wording leaves this open)"
+
+    yield from _flaws(definition, "PAR006", "one type: integer, string or boolean", words)
 
 
 @rule(
@@ -252,11 +258,11 @@ def annotation_not_reachable(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool query {"where": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}}
     """
-    for flaw in _of(definition, "PAR007"):
-        yield Finding(
-            f"tool {say(definition.name)}: x-mcp-header stands {flaw.detail}",
-            [evidence(definition.place(*flaw.steps), flaw.value, "an annotation below properties alone")],
-        )
+
+    def words(flaw: Flaw) -> str:
+        return f"x-mcp-header stands {flaw.detail}"
+
+    yield from _flaws(definition, "PAR007", "an annotation below properties alone", words)
 
 
 @rule(
@@ -281,11 +287,11 @@ def annotation_behind_ref(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool query {"a": {"$ref": "#/$defs/R", "type": "string", "x-mcp-header": "R"}} {"inputSchema": {"$defs": {"R": {}}}}
     """
-    for flaw in _of(definition, "PAR008"):
-        yield Finding(
-            f"tool {say(definition.name)}: x-mcp-header at {_property(flaw)} is reached through $ref only",
-            [evidence(definition.place(*flaw.steps), flaw.value, "an annotation on the property itself")],
-        )
+
+    def words(flaw: Flaw) -> str:
+        return f"x-mcp-header at {_property(flaw)} is reached through $ref only"
+
+    yield from _flaws(definition, "PAR008", "an annotation on the property itself", words)
 
 
 @rule(
@@ -1060,11 +1066,11 @@ def sensitive_annotation(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> tool login {"page_token": {"type": "string", "x-mcp-header": "Page"}}
     """
-    for flaw in _of(definition, "PAR030"):
-        yield Finding(
-            f"tool {say(definition.name)}: {one_line(flaw.detail, 60)} looks like a secret, and is mirrored into a header",
-            [evidence(definition.place(*flaw.steps), flaw.value)],
-        )
+
+    def words(flaw: Flaw) -> str:
+        return f"{one_line(flaw.detail, 60)} looks like a secret, and is mirrored into a header"
+
+    yield from _flaws(definition, "PAR030", None, words)
 
 
 @rule(
