@@ -40,6 +40,7 @@ def _status(refusal: Refusal) -> Any:
     "probe-recognised",
     "server/discover used as an era probe",
     on="exchange",
+    methods=("server/discover",),
     level="may-note",
     party="client",
     era="both",
@@ -73,7 +74,7 @@ def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
           -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
     """
     part = _part(exchange)
-    if part is None or part.role not in ("probe", "retry") or exchange.method != "server/discover":
+    if part is None or part.role not in ("probe", "retry"):
         return
     refusal, follow, modern = part.refusal, part.follow, exchange.endpoint.modern is not None
     if (refusal is None and exchange.outcome == "complete") or (refusal is not None and refusal.recognised and modern):
