@@ -19,6 +19,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules import sites
 
 HTTP = "2026-07-28 basic/transports/streamable-http"
 VALIDATION = f"{HTTP}#server-validation"
@@ -57,6 +58,7 @@ def _wrong_status(message: Message, code: int, wanted: int) -> Iterator[Finding]
     exchange = _asked(message)
     if message.error_code != code or exchange is None or exchange.status == wanted or message is not exchange.answer:
         return
+    severity: Severity | None = "warning" if _in_stream(message) else None
     said = f"{code} {rev.error_name(code)}"
     if _in_stream(message):
         text = f"{said} came inside an event stream, where the status is {exchange.status} already"
@@ -65,8 +67,13 @@ def _wrong_status(message: Message, code: int, wanted: int) -> Iterator[Finding]
     yield Finding(
         text,
         [evidence("response.status", exchange.status, wanted), _code(message)],
-        severity="warning" if _in_stream(message) else None,
+        severity=severity if exchange.endpoint.modern is not None else "info",
     )
+
+
+def _has_envelope(exchange: Exchange) -> bool:
+    """The request has the shape of the modern era, though its version may be a legacy one (ERA008)."""
+    return exchange.claim.modern or exchange.claim.kind == "legacy-envelope"
 
 
 @rule(
@@ -151,7 +158,8 @@ def missing_capability_status(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=VERSION_HEADER,
     sep="2575",
-    structural=True,
+    always=True,
+    kinds=("mcp",),
     sorts=("error",),
 )
 def unsupported_version_status(message: Message) -> Iterator[Finding]:
@@ -174,7 +182,9 @@ def unsupported_version_status(message: Message) -> Iterator[Finding]:
           version 2027-01-01
           -> error -32022 {"data": {"supported": ["2026-07-28"], "requested": "2027-01-01"}}
     """
-    yield from _wrong_status(message, rev.UNSUPPORTED_VERSION, 400)
+    exchange = _asked(message)
+    if exchange is not None and _has_envelope(exchange):
+        yield from _wrong_status(message, rev.UNSUPPORTED_VERSION, 400)
 
 
 @rule(
@@ -442,7 +452,7 @@ def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
           -> 405
     """
     endpoint, status = exchange.endpoint, exchange.status
-    if exchange.http_method not in ("GET", "DELETE") or status is None or status in (401, 403, 405) or status >= 500:
+    if exchange.http_method not in ("GET", "DELETE") or status is None or status in _BEFORE_THE_SERVER:
         return
     if endpoint.modern is None or not endpoint.initialize_refused or endpoint.initialize_accepted:
         return
@@ -453,6 +463,10 @@ def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
         f"HTTP {exchange.http_method} got {status} from a server that speaks only the modern era",
         [evidence("response.status", status, 405)],
     )
+
+
+# Who may call, how often, and whether the server can be reached at all; or the right answer.
+_BEFORE_THE_SERVER = frozenset({401, 403, 405, 429, 502, 503, 504})
 
 
 @rule(
@@ -496,12 +510,12 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     origin = exchange.request_fields.first("origin")
     if origin is None or exchange.status is None or not 200 <= exchange.status < 300 or exchange.kind != "mcp":
         return
-    host = uri.host(exchange.url) or ""
+    host = sites.host(exchange.url)
     if origin != "null":
         if len(origin) > 2_000:
             return
-        asked = uri.host(origin)
-        if asked is None or _is_local(asked) or asked in (host, uri.host("//" + (exchange.authority or ""))):
+        asked, named = uri.host(origin), uri.host("//" + (exchange.authority or "")) or host
+        if asked is None or _is_local(asked) or sites.is_of(asked, frozenset({host, named})):
             return
     fields = exchange.response_fields
     allowed = fields.first("access-control-allow-origin") if fields is not None else None
@@ -532,15 +546,16 @@ def _is_local(host: str) -> bool:
     "HTS010",
     "origin-refused-status",
     "Origin refusal not 403",
-    on="answer",
+    on="exchange",
     level="must",
     party="server",
     era="both",
     severity="warning",
     spec=f"{HTTP}#security--endpoint",
     versions=("2025-11-25", "2026-07-28"),
+    needs=("header:origin",),
 )
-def origin_refused_status(message: Message) -> Iterator[Finding]:
+def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
     """A request with an Origin that the server does not accept gets HTTP 403.
 
     Why: with another status the browser's page, or the person who reads the log, looks for the fault elsewhere.
@@ -560,17 +575,37 @@ def origin_refused_status(message: Message) -> Iterator[Finding]:
           header Origin: https://evil.example
           -> 403
     """
-    exchange = _asked(message)
-    if exchange is None or message.rpc.kind != "error" or exchange.status is None or exchange.status == 403:
+    status, answer = exchange.status, exchange.answer
+    if status is None or (answer is not None and answer.rpc.kind != "error"):
         return
-    text = _text(message).lower()
-    if "origin" not in text or not exchange.request_fields.has("origin"):
+    if answer is not None:
+        text, where = _text(answer), answer.place("error", "message")
+    else:
+        text, where = _said_in_body(exchange), "response.body"
+    lower = text.lower()
+    if "origin" not in lower or not any(word in lower for word in _REFUSING):
         return
-    if any(word in text for word in ("not allowed", "invalid", "reject", "forbidden", "denied", "not permitted")):
-        yield Finding(
-            f"the Origin was refused with HTTP {exchange.status}",
-            [evidence("response.status", exchange.status, 403), evidence(message.place("error", "message"), _text(message))],
-        )
+    shown = evidence(where, one_line(text, 100))
+    if status != 403 and (answer is not None or status >= 400):
+        yield Finding(f"the Origin was refused with HTTP {status}", [evidence("response.status", status, 403), shown])
+    elif status == 403 and answer is not None and answer.rpc.id is not None:
+        found = [evidence(answer.place("id"), answer.rpc.id, "no id"), shown]
+        yield Finding("the error that refuses the Origin has an id; it may be written before the body is read", found, "info")
+
+
+_REFUSING = ("not allowed", "invalid", "reject", "forbidden", "denied", "not permitted", "disallowed", "refused", "untrusted")
+
+
+def _said_in_body(exchange: Exchange) -> str:
+    """The words of a body that is no answer of MCP's: plain text, other JSON, an error that names no request."""
+    reading = exchange.answer_reading
+    if reading is None:
+        return ""
+    if reading.kind == "not-json":
+        return reading.head
+    if reading.kind == "not-rpc":
+        return faults.flat(reading.value)
+    return next((_text(message) for message in exchange.received if message.rpc.kind == "error"), "")
 
 
 @rule(
@@ -913,7 +948,8 @@ def capability_error_data(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2026-07-28 schema#unsupportedprotocolversionerror",
     sep="2575",
-    structural=True,
+    always=True,
+    kinds=("mcp",),
     sorts=("error",),
 )
 def version_error_data(message: Message) -> Iterator[Finding]:
@@ -937,6 +973,8 @@ def version_error_data(message: Message) -> Iterator[Finding]:
     """
     exchange = _asked(message)
     if message.error_code != rev.UNSUPPORTED_VERSION or exchange is None or message.request is None:
+        return
+    if not _has_envelope(exchange):
         return
     data = _data(message)
     supported, requested = data.get("supported"), data.get("requested")
@@ -1028,7 +1066,7 @@ def error_id_missing(message: Message) -> Iterator[Finding]:
 
 _CAPABILITY_WORDS = re.compile(r"\b(elicitation|sampling|roots)\b", re.I)
 _LACKING_WORDS = re.compile(
-    r"not (?:\w+ ){0,3}(?:support|declar|advertis|availab|capab)|unsupported|missing|\b(?:lacks?|requires?|needs?)\b",
+    r"not (?:\w+ ){0,3}(?:support|declar|advertis|availab|capab)|unsupported|missing|\b(?:lack(?:s|ing)?|requires?d?|need(?:s|ed)?)\b",
     re.I,
 )
 
@@ -1074,7 +1112,7 @@ def capability_needed_not_signalled(message: Message) -> Iterator[Finding]:
     else:
         return
     named = _CAPABILITY_WORDS.search(text)
-    if named is None or _LACKING_WORDS.search(text) is None or "client" not in text.lower():
+    if named is None or _LACKING_WORDS.search(text) is None or _WHOSE.search(text) is None:
         return
     capability = named[1].lower()
     if capability not in exchange.capabilities:
@@ -1082,6 +1120,9 @@ def capability_needed_not_signalled(message: Message) -> Iterator[Finding]:
             f"the server needs {capability}, which the request does not declare, and says so without -32021",
             [evidence(where, text, f"-32021 with requiredCapabilities {capability}")],
         )
+
+
+_WHOSE = re.compile(r"client|capabilit", re.I)  # else it may be any sampling, and any root
 
 
 def _first_text(message: Message) -> str:
@@ -1181,14 +1222,23 @@ def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
           -> result {}
     """
     header, session, status = exchange.request_fields.first("mcp-protocol-version"), exchange.session, exchange.status
-    if header is None or session is None or session.revision is None or exchange.method == "initialize":
+    if header is None or status is None or not 200 <= status < 300 or exchange.method == "initialize":
         return
     version = trim_ows(header)
-    if version in rev.KNOWN or version == session.revision or status is None or not 200 <= status < 300:
+    if version in rev.KNOWN or exchange.claim.kind not in ("legacy", "legacy-transport"):
         return
+    if session is not None:
+        negotiated = session.revision
+    else:  # the server gives no session ids: what it was seen to serve
+        served_here = [r for r in exchange.endpoint.revisions if r in rev.LEGACY]
+        negotiated = served_here[-1] if served_here and version not in exchange.endpoint.revisions else None
+    if negotiated is None or version == negotiated:
+        return
+    where = "in a session of" if session is not None else "by a server of"
     yield Finding(
-        f"MCP-Protocol-Version {one_line(version, 40)} was accepted in a session of {session.revision}",
-        [evidence("request.header:MCP-Protocol-Version", header, session.revision), evidence("response.status", status, 400)],
+        f"MCP-Protocol-Version {one_line(version, 40)} was accepted {where} {negotiated}",
+        [evidence("request.header:MCP-Protocol-Version", header, negotiated), evidence("response.status", status, 400)],
+        severity=None if session is not None else "info",
     )
 
 
@@ -1246,9 +1296,10 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     spec=SENDING,
     versions=rev.STREAMABLE,
     always=True,
+    kinds=("mcp",),
 )
 def rate_limit(exchange: Exchange) -> Iterator[Finding]:
-    """HTTP 429, or 503 with Retry-After, asks the client to wait. This is no matter of MCP, and no verdict.
+    """HTTP 429 and 503 ask the client to wait, as long as Retry-After says. This is no matter of MCP, and no verdict.
 
     Why: a tool call that fails for that reason looks like a broken tool.
 
@@ -1266,17 +1317,21 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     fields, status = exchange.response_fields, exchange.status
-    if status not in (429, 503) or fields is None or exchange.kind != "mcp":
+    came_back: tuple[str, int, float] | None = exchange.facts.get("came-back")
+    if came_back is not None:
+        flow, asked, waited = came_back
+        said = f"the client came back after {waited:.1f} s, asked to wait {asked} s"
+        yield Finding(said, [evidence("request", f"{waited:.1f} s", f"{asked} s")], party="client", related=(flow,))
+    if status not in (429, 503) or fields is None:
         return
     wait = fields.first("retry-after")
-    if status == 429 or wait is not None:
-        asks = f", which asks to wait {one_line(wait, 40)}" if wait is not None else ""
-        unit = " s" if wait is not None and wait.strip().isdigit() else ""
-        yield Finding(
-            f"the request got HTTP {status}{asks}{unit}",
-            [evidence("response.status", status), evidence("response.header:Retry-After", wait)],
-            party="server",
-        )
+    asks = f", which asks to wait {one_line(wait, 40)}" if wait is not None else ""
+    unit = " s" if wait is not None and wait.strip().isdigit() else ""
+    yield Finding(
+        f"the request got HTTP {status}{asks}{unit}",
+        [evidence("response.status", status), evidence("response.header:Retry-After", wait)],
+        party="server",
+    )
 
 
 @rule(
@@ -1425,7 +1480,9 @@ _VERSION_WORDS = re.compile(
     severity="error",
     spec=VERSION_HEADER,
     sep="2575",
-    structural=True,
+    always=True,
+    kinds=("mcp",),
+    sorts=("error",),
 )
 def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     """A version that the server does not support is refused with -32022, which lists those that it does.
@@ -1454,6 +1511,9 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     exchange, code = _asked(message), message.error_code
     if exchange is None or code is None or code == rev.UNSUPPORTED_VERSION or exchange.status in ELSEWHERE:
         return
+    if exchange.claim.kind == "legacy-envelope":
+        yield from _legacy_version_refused(message, exchange)
+        return
     part: Part | None = exchange.facts.get("negotiation")
     if part is None or part.unlisted is None or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
@@ -1472,4 +1532,23 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
         ],
         severity=None if _VERSION_WORDS.search(text) else "warning",
         related=(part.unlisted.flow,),
+    )
+
+
+def _legacy_version_refused(message: Message, exchange: Exchange) -> Iterator[Finding]:
+    """A legacy version in the envelope, which the server's list omits: a dual-era server may send it to its legacy side."""
+    endpoint, version = exchange.endpoint, exchange.claim.revision
+    header = trim_ows(exchange.request_fields.first("mcp-protocol-version") or "")
+    if endpoint.modern is None or not endpoint.supported or version in endpoint.supported or header != version:
+        return
+    if message.request is None or faults.message_faults(exchange):
+        return
+    yield Finding(
+        f"version {version} is not in the server's list, and the server said {message.error_code} instead of -32022",
+        [
+            evidence(message.request.place("params", "_meta", rev.PROTOCOL_VERSION), version, ", ".join(endpoint.supported[:10])),
+            _code(message),
+        ],
+        severity="info",
+        related=(endpoint.supported_flow,) if endpoint.supported_flow else (),
     )

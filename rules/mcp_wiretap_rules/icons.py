@@ -5,6 +5,7 @@ from typing import Any
 
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules import sites
 
 type Steps = tuple[str | int, ...]
 
@@ -46,18 +47,7 @@ def remark(src: str, hosts: frozenset[str]) -> str | None:
         return None
     if _scheme(src) == "http":
         return "is http, not https"
-    return None if not hosts or _is_of(host, hosts) else "is on another host than the server"
-
-
-def _is_of(host: str, hosts: frozenset[str]) -> bool:
-    """The same host or a name below or beside it: assets.example.com for mcp.example.com."""
-    return any(site(host) == site(own) for own in hosts)
-
-
-def site(host: str) -> str:
-    """The last two labels of a name, as near to its site as one gets without a list of public suffixes; an address is itself."""
-    labels = host.rstrip(".").split(".")
-    return host if labels[-1].isdigit() or ":" in host else ".".join(labels[-2:])
+    return None if not hosts or sites.is_of(host, hosts) else "is on another host than the server"
 
 
 def _scheme(src: str) -> str:

@@ -184,19 +184,20 @@ def names_envelope(message: Message) -> str | None:
     error = message.rpc.error
     if not isinstance(error, dict):
         return None
-    text = f"{error.get('message', '')} {_flat(error.get('data'))}"
+    text = f"{error.get('message', '')} {flat(error.get('data'))}"
+    plain = message.request is not None and message.request.method in PLAIN  # nothing else can have that name
     for key in ("protocolVersion", "clientCapabilities", "clientInfo", "logLevel"):
-        if f"io.modelcontextprotocol/{key}" in text or (key in text and "_meta" in text):
+        if f"io.modelcontextprotocol/{key}" in text or (key in text and (plain or "_meta" in text)):
             return key
     return None
 
 
-def _flat(value: object, depth: int = 4) -> str:
+def flat(value: object, depth: int = 4) -> str:
     """The strings of a small JSON value, for looking for words."""
     if isinstance(value, str):
         return value[:1_000]
     if depth and isinstance(value, dict):
-        return " ".join(f"{k} {_flat(v, depth - 1)}" for k, v in list(value.items())[:20])
+        return " ".join(f"{k} {flat(v, depth - 1)}" for k, v in list(value.items())[:20])
     if depth and isinstance(value, list):
-        return " ".join(_flat(v, depth - 1) for v in value[:20])
+        return " ".join(flat(v, depth - 1) for v in value[:20])
     return ""

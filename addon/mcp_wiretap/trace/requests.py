@@ -21,6 +21,7 @@ MOST = 2_000  # ids remembered of one connection or session
 SESSIONLESS = 200  # and of one connection to a server that gives no session id
 PLACES = 500  # connections without session whose ids are remembered, and those that modern requests came over
 SETTLED_S = 2.0  # a cancellation may cross its answer on the way
+_LIMITED = frozenset({429, 503})
 _TRANSPORT_RETRY = frozenset({401, 403, 408, 429, 502, 503, 504})
 
 
@@ -68,7 +69,7 @@ class _Issued:
 class Requests(Tracker):
     """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `answered-twice` (list of
     AnsweredTwice), `capabilities-change` (flow of the request before, words added, words gone), `posted-after-modern` (a response
-    came over a connection that had carried modern requests)."""
+    came over a connection that had carried modern requests), `came-back` (flow that asked to wait, seconds, seconds waited)."""
 
     name = "requests"
 
@@ -79,7 +80,14 @@ class Requests(Tracker):
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
         self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
         self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
+        self._limited: Recent[tuple[str, str, tuple[str, str] | None], tuple[str, float, int]] = Recent(PLACES)
         self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(PLACES)
+
+    def requested(self, exchange: Exchange) -> None:
+        if len(self._limited) and exchange.kind == "mcp":
+            told = self._limited.pop((exchange.endpoint.url, exchange.auth, exchange.client_info))
+            if told is not None and exchange.started - told[1] < told[2]:
+                exchange.facts["came-back"] = (told[0], told[2], exchange.started - told[1])
 
     def said(self, message: Message) -> None:
         kind, exchange = message.rpc.kind, message.exchange
@@ -106,6 +114,8 @@ class Requests(Tracker):
             self._cancels(message)
 
     def ended(self, exchange: Exchange) -> None:
+        if exchange.status in _LIMITED:
+            self._asked_to_wait(exchange)
         table = self._open.get((exchange.endpoint.url, exchange.connection))
         if table is None:
             return
@@ -115,6 +125,13 @@ class Requests(Tracker):
                 del table[key]
         if not table:
             del self._open[exchange.endpoint.url, exchange.connection]
+
+    def _asked_to_wait(self, exchange: Exchange) -> None:
+        fields = exchange.response_fields
+        wait = (fields.first("retry-after") or "").strip() if fields is not None else ""
+        if wait.isascii() and wait.isdigit() and len(wait) < 10 and exchange.ended is not None and exchange.kind == "mcp":
+            key = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+            self._limited.put(key, (exchange.flow, exchange.ended, int(wait)))
 
     def _modern(self, message: Message) -> None:
         exchange = message.exchange

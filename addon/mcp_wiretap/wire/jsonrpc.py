@@ -19,6 +19,7 @@ MAX_BYTES = 8 << 20
 MAX_DEPTH = 200
 MAX_ITEMS = 10_000  # of a batch: every item becomes a message that is judged
 _MOST_DUPLICATES = 20
+_HEAD = 300  # characters
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
 
 type MessageKind = Literal["request", "notification", "result", "error", "invalid"]
@@ -91,6 +92,7 @@ class Reading:
     surrogates: bool = False
     size: int = 0
     unread: int = 0  # items of a batch past the limit
+    head: str = ""  # of a body that is plain text: how it begins
 
 
 def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
@@ -120,7 +122,8 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
     if start == size:
         return Reading("empty", problem="empty", size=size)
     if text[start] not in '{["-0123456789tfn':
-        return Reading("not-json", problem=f"begins with {text[start]!r}", offset=_bytes_before(text, start), size=size)
+        offset, head = _bytes_before(text, start), text[start : start + _HEAD]
+        return Reading("not-json", problem=f"begins with {text[start]!r}", offset=offset, size=size, head=head)
     # Only what may be too deep is looked at bracket by bracket.
     if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
         return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=size)
