@@ -17,6 +17,11 @@ EXPIRES_LATER = 30.0
 """No session expires so many seconds after its handshake."""
 WITH_HEADER = ("2025-06-18", "2025-11-25")
 SHORTEST_SESSION_ID = 16
+_SENT_AGAIN = {
+    "event-id-twice": "was given before in this session",
+    "replay-of-another": "belongs to another stream than the one that is resumed",
+    "replay-of-earlier": "came before the event that the client had read last",
+}
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _SESSION_HEADER = "response.header:Mcp-Session-Id"
 _SENT_HEADER = "request.header:Mcp-Session-Id"
@@ -43,6 +48,8 @@ def _related(note: Note) -> tuple[str, ...]:
     severity="error",
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
+    always=True,
+    needs=("fact:legacy",),
 )
 def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
     """A client that was given an Mcp-Session-Id sends it with every request that follows.
@@ -86,7 +93,7 @@ def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
-    methods=("initialize",),
+    streamable=True,
 )
 def session_id_charset(exchange: Exchange) -> Iterator[Finding]:
     """A session id is made of visible ASCII characters (0x21 to 0x7E).
@@ -108,7 +115,7 @@ def session_id_charset(exchange: Exchange) -> Iterator[Finding]:
           -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
     """
     value = exchange.response_fields.first("mcp-session-id") if exchange.response_fields is not None else None
-    if value is not None and not _VISIBLE.fullmatch(value):
+    if value is not None and not _VISIBLE.fullmatch(value) and value != _session_id(exchange):
         at = next((i for i, c in enumerate(value) if not "!" <= c <= "~"), 0)
         what = f"U+{ord(value[at]):04X} at index {at}" if value else "empty"
         yield Finding(f"the session id has characters that are not visible ASCII ({what})", [evidence(_SESSION_HEADER, value)])
@@ -151,6 +158,10 @@ def session_id_weak(exchange: Exchange) -> Iterator[Finding]:
     if value and len(value) < SHORTEST_SESSION_ID and exchange.claim.kind == "legacy":
         text = f"the session id has {len(value)} characters: it can be guessed"
         yield Finding(text, [evidence(_SESSION_HEADER, value, f"{SHORTEST_SESSION_ID} random characters or more")])
+    for note in _notes(exchange, "session-id-counts"):
+        yield Finding(
+            "session ids are counted up", [evidence(_SESSION_HEADER, note.value, "nothing that follows from another id")]
+        )
 
 
 @rule(
@@ -205,13 +216,14 @@ def session_id_not_at_initialize(exchange: Exchange) -> Iterator[Finding]:
     "LEG005",
     "session-404-not-followed",
     "404 with session id must lead to a new initialize",
-    on=("post", "exchange"),
+    on="exchange",
     level="must",
     party="client",
     era="legacy",
     severity="error",
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
+    needs=("fact:legacy",),
 )
 def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
     """A client whose session id was answered 404 begins anew: initialize, without the dead id.
@@ -239,16 +251,14 @@ def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
           -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
     """
     for note in _notes(exchange, "dead-session-used"):
-        if exchange.over:
-            count = int(note.value)
-            text = f"the session was answered 404 and is used again ({count} times by now)"
-            yield Finding(
-                text, [evidence(_SENT_HEADER, _session_id(exchange), "a new initialize")], None if count >= 3 else "warning"
-            )
+        count = int(note.value)
+        text = f"the session was answered 404 and is used again ({count} times by now)"
+        yield Finding(
+            text, [evidence(_SENT_HEADER, _session_id(exchange), "a new initialize")], None if count >= 3 else "warning"
+        )
     for note in _notes(exchange, "dead-initialize"):
-        if not exchange.over:
-            text = "initialize is sent with the id of a session that is gone"
-            yield Finding(text, [evidence(_SENT_HEADER, note.value, "no Mcp-Session-Id")])
+        text = "initialize is sent with the id of a session that is gone"
+        yield Finding(text, [evidence(_SENT_HEADER, note.value, "no Mcp-Session-Id")])
 
 
 def _session_id(exchange: Exchange) -> str | None:
@@ -301,9 +311,12 @@ def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"the session was ended, and its id is answered with HTTP {note.value}",
             [Evidence("response.status", str(note.value), "404")],
-            None if served else "warning",
+            None if served and note.sure else "warning",
             related=_related(note),
         )
+    for note in _notes(exchange, "session-lives"):
+        text = f"the id was answered 404 before, and now HTTP {note.value}: the 404 had another cause"
+        yield Finding(text, [Evidence("response.status", str(note.value))], "info")
 
 
 @rule(
@@ -319,6 +332,8 @@ def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
     versions=WITH_HEADER,
     streamable=True,
     once="client",
+    always=True,
+    needs=("fact:legacy",),
 )
 def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
     """From 2025-06-18 on every request after initialize carries the negotiated version in MCP-Protocol-Version.
@@ -347,6 +362,7 @@ def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"MCP-Protocol-Version is missing, {note.expected} was negotiated",
             [evidence("request.header:MCP-Protocol-Version", None, note.expected)],
+            None if note.sure else "info",
             related=_related(note),
         )
 
@@ -398,7 +414,7 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
     "LEG010",
     "resumption",
     "Last-Event-ID usage",
-    on="post",
+    on=("post", "event"),
     level="must",
     party="either",
     era="legacy",
@@ -407,13 +423,15 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
     sep="1699",
     versions=SESSIONS,
     streamable=True,
+    needs=("fact:legacy", "header:last-event-id"),
 )
-def resumption(exchange: Exchange) -> Iterator[Finding]:
-    """A stream is resumed by a GET whose Last-Event-ID is an event id of the session.
+def resumption(fact: Exchange | StreamItem) -> Iterator[Finding]:
+    """A stream is resumed by a GET whose Last-Event-ID is an event id of the session; the server sends what came after that event
+    on the same stream. No id is given twice in a session.
 
-    Why: with any other id the server has nothing to send again.
+    Why: with any other id the server has nothing to send again, and with two events of one id it cannot tell which was read.
 
-    Fix: send the id of the last event that you read, as it came.
+    Fix: client: send the id of the last event that you read, as it came. Server: count events for the whole session.
 
     Wrong::
 
@@ -441,6 +459,18 @@ def resumption(exchange: Exchange) -> Iterator[Finding]:
           -> sse
           -> closed client
     """
+    if isinstance(fact, StreamItem):
+        for note in _notes(fact.exchange, *_SENT_AGAIN):
+            if note.value == fact.event.index:
+                place = [evidence(f"{fact.where}:id", note.expected, "a later event of the resumed stream, or a new id")]
+                yield Finding(
+                    f"the event id {one_line(str(note.expected), 60)} {_SENT_AGAIN[note.what]}",
+                    place,
+                    party="server",
+                    related=_related(note) if note.flow != fact.exchange.flow else (),
+                )
+        return
+    exchange = fact
     for note in _notes(exchange, "unknown-event-id"):
         yield Finding(
             f"Last-Event-ID {one_line(note.value, 60)} was not seen in this session",
@@ -633,6 +663,7 @@ def response_on_get_stream(message: Message) -> Iterator[Finding]:
     versions=SESSIONS,
     streamable=True,
     once="endpoint",
+    always=True,
 )
 def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
     """A GET for the event stream is answered by one, or by 405.
@@ -662,14 +693,24 @@ def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
           -> 405
     """
     status, session = exchange.status, exchange.session
-    if exchange.http_method != "GET" or status is None or session is None or exchange.stream is not None:
+    if exchange.http_method != "GET" or status is None or exchange.stream is not None:
         return
     accept = (exchange.request_fields.first("accept") or "").lower()
-    if "text/event-stream" not in accept or not session.initialize_flow:
+    if "text/event-stream" not in accept:
         return
-    # Later on a 404 may say that the session has expired, which is right.
-    early = session.initialized_at is None or exchange.started - session.initialized_at < EXPIRES_LATER
-    if 200 <= status < 300 or status == 501 or (status == 404 and early and session.ended_why != "404"):
+    if session is None:
+        endpoint, early = exchange.endpoint, True
+        if exchange.claim.modern or not endpoint.initialize_accepted or endpoint.modern or endpoint.http_sse:
+            return
+        if exchange.request_fields.has("mcp-session-id"):
+            return
+    else:
+        if not session.initialize_flow or session.revision == "2024-11-05":
+            return
+        # Later on a 404 may say that the session has expired, which is right.
+        begun = session.initialized_at
+        early = (begun is None or exchange.started - begun < EXPIRES_LATER) and session.ended_why != "404"
+    if 200 <= status < 300 or status == 501 or (status == 404 and early):
         yield Finding(
             f"the GET was answered with HTTP {status} and no event stream", [Evidence("response.status", str(status), "405")]
         )
@@ -686,7 +727,7 @@ def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
     level="must",
     party="server",
     era="legacy",
-    severity="warning",
+    severity="error",
     spec=f"{TRANSPORTS}#multiple-connections",
     versions=SESSIONS,
     streamable=True,
@@ -736,7 +777,13 @@ def broadcast_duplicate(message: Message) -> Iterator[Finding]:
     note = message.found
     if isinstance(note, Note) and note.what == "broadcast":
         text = f"{message.method} was sent on another open stream of the session at the same moment"
-        yield Finding(text, [evidence(message.place("method"), message.method, "one stream")], related=_related(note))
+        place = [evidence(message.place("method"), message.method, "one stream")]
+        yield Finding(text, place, "warning", related=_related(note))
+    if message.rpc.kind == "request":
+        for note in _notes(message, "asked-twice"):
+            if note.value == message.where:
+                text = f"the request {one_line(message.method or '', 60)} was sent on another open stream of the session as well"
+                yield Finding(text, [evidence(message.place("id"), message.rpc.id, "one stream")], related=_related(note))
 
 
 @rule(
@@ -788,7 +835,8 @@ def orphan_server_request(exchange: Exchange) -> Iterator[Finding]:
           -> result {"content": []}
     """
     for note in _notes(exchange, "orphan-request"):
-        text = f"{note.value} on the GET stream belongs to no request of the client (allowed here, gone in 2026-07-28)"
+        where = "after the response" if note.expected == "after" else "on the GET stream"
+        text = f"{note.value} {where} belongs to no request of the client (allowed here, gone in 2026-07-28)"
         yield Finding(text, [Evidence("response.body:", str(note.value))])
 
 
@@ -831,9 +879,12 @@ def initialize_order(fact: Exchange | Message) -> Iterator[Finding]:
     if isinstance(fact, Exchange):
         for note in _notes(fact, "not-initialized"):
             text = f"a request {note.value} after the initialize result, and no notifications/initialized yet"
-            yield Finding(
-                text, [Evidence("request.body:", fact.method or "", "notifications/initialized first")], related=_related(note)
-            )
+            place = [Evidence("request.body:", one_line(fact.method or "", 60), "notifications/initialized first")]
+            yield Finding(text, place, None if note.sure else "info", related=_related(note))
+        for note in _notes(fact, "before-answer"):
+            text = f"{one_line(str(note.value), 60)} was sent before initialize was answered"
+            place = [Evidence("request.body:", one_line(fact.method or "", 60), "the initialize result first")]
+            yield Finding(text, place, "info", related=_related(note))
     elif fact.rpc.kind == "request":
         for note in _notes(fact, "early-server-request"):
             if note.value == fact.method:
@@ -922,6 +973,9 @@ def batch_mixed(exchange: Exchange) -> Iterator[Finding]:
     reading = exchange.reading
     if exchange.kind != "mcp" or reading is None or reading.kind != "batch":
         return
+    if not reading.messages:
+        yield Finding("the batch is empty", [Evidence("request.body:", "[]", "at least one message")])
+        return
     kinds = {m.kind for m in reading.messages}
     if kinds & {"request", "notification"} and kinds & {"result", "error"}:
         text = "the batch mixes requests with responses"
@@ -938,7 +992,7 @@ def batch_mixed(exchange: Exchange) -> Iterator[Finding]:
     era="legacy",
     severity="warning",
     spec=f"{LIFECYCLE}#version-negotiation",
-    methods=("initialize",),
+    needs=("fact:legacy",),
 )
 def version_echo(exchange: Exchange) -> Iterator[Finding]:
     """A server that supports the version that the client asks for answers with that version.
@@ -974,6 +1028,10 @@ def version_echo(exchange: Exchange) -> Iterator[Finding]:
             f"asked for {one_line(note.expected, 40)}, which this server has negotiated before, and got {one_line(note.value, 40)}",
             [evidence("response.body:/result/protocolVersion", note.value, note.expected)],
         )
+    for note in _notes(exchange, "unknown-version"):
+        text = f"the client goes on with {one_line(str(note.value), 40)}, a version that is not published"
+        place = [evidence("request.header:MCP-Protocol-Version", exchange.request_fields.first("mcp-protocol-version"))]
+        yield Finding(text, place, "info", "client", _related(note))
 
 
 @rule(
@@ -992,7 +1050,7 @@ def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
 
     Why: the other side answers -32601, or breaks.
 
-    Fix: look at the capabilities of the initialize exchange. Elicitation is ELI009's.
+    Fix: look at the capabilities of the initialize exchange.
 
     Wrong::
 
@@ -1014,12 +1072,20 @@ def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
             yield Finding(
                 text,
                 [evidence("request.body:/method", note.value, f"capabilities.{note.expected}")],
-                "info" if note.expected == "completions" else None,
+                "info" if note.expected == "completions" and fact.revision == "2025-03-26" else None,
                 related=_related(note),
             )
+        for note in _notes(fact, "own-capability"):
+            text = f"{note.value}, but the client did not declare {note.expected}"
+            place = [evidence("request.body:/method", note.value, f"capabilities.{note.expected}")]
+            yield Finding(text, place, related=_related(note))
         return
     note = fact.found
-    if isinstance(note, Note) and note.what == "client-capability" and note.expected != "elicitation":
+    if isinstance(note, Note) and note.what == "server-list":
+        text = f"{note.value}, but the server did not declare {note.expected}"
+        place = [evidence(fact.place("method"), note.value, f"capabilities.{note.expected}")]
+        yield Finding(text, place, related=_related(note), once=str(note.value))
+    if isinstance(note, Note) and note.what == "client-capability":
         text = f"{note.value}, but the client did not declare {note.expected}"
         yield Finding(text, [evidence(fact.place("method"), note.value, f"capabilities.{note.expected}")], related=_related(note))
 
@@ -1028,7 +1094,7 @@ def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
     "LEG023",
     "http-sse-endpoint",
     "HTTP+SSE mechanics",
-    on="event",
+    on=("event", "post"),
     level="must",
     party="server",
     era="legacy",
@@ -1036,8 +1102,9 @@ def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
     spec="2024-11-05 basic/transports#http-with-sse",
     sep="2596",
 )
-def http_sse_endpoint(item: StreamItem) -> Iterator[Finding]:
-    """On the HTTP+SSE transport the stream begins with one `endpoint` event; messages come in `message` events after it.
+def http_sse_endpoint(item: StreamItem | Exchange) -> Iterator[Finding]:
+    """On the HTTP+SSE transport the stream begins with one `endpoint` event; messages come in `message` events after it, and the
+    client posts its own to the address that was announced.
 
     Why: the client does not know where to POST, or posts to a stranger.
 
@@ -1060,6 +1127,12 @@ def http_sse_endpoint(item: StreamItem) -> Iterator[Finding]:
           -> sse-raw event: endpoint\\ndata: /messages?session_id=1\\n\\n
           -> closed client
     """
+    if isinstance(item, Exchange):
+        for note in _notes(item, "posted-elsewhere"):
+            text = "a message of an HTTP+SSE conversation was posted to another address than the one announced"
+            place = [Evidence("request.url", one_line(str(note.value), 120), one_line(str(note.expected), 120))]
+            yield Finding(text, place, party="client", related=_related(note))
+        return
     exchange, event = item.exchange, item.event
     if exchange.stream is None:
         return

@@ -400,7 +400,7 @@ def _true(message: Message | None) -> frozenset[str]:
     level="must",
     party="server",
     era="modern",
-    severity="warning",
+    severity="error",
     spec="2026-07-28 schema#resourceupdatednotificationparams",
     sep="2575",
     methods=(UPDATED,),
@@ -440,6 +440,7 @@ def resource_updated_unsubscribed(message: Message) -> Iterator[Finding]:
     yield Finding(
         f"an update for {one_line(uri, 80)}, which {'another stream subscribed to' if owner is not None else 'was not subscribed'}",
         [evidence(message.place("params", "uri"), uri, "a subscribed URI or one below it")],
+        None if owner is not None else "warning",
         related=(owner.flow,) if owner is not None else (),
     )
 
