@@ -52,7 +52,7 @@ def test_the_test_fails_when_the_finding_is_gone(tmp_path: Path) -> None:
 
 def test_where_nothing_was_found_there_is_no_test_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flows = record(tmp_path / "a.flow", MIRRORED)
-    assert main(["extract", str(tmp_path / "a.flow"), "--conversation", flows[0], "--output", str(tmp_path / "case")]) == 2
+    assert main(["extract", str(tmp_path / "a.flow"), "--conversation", flows[1], "--output", str(tmp_path / "case")]) == 2
     assert "nothing was found" in capsys.readouterr().err
 
 
