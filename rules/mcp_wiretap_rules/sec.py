@@ -14,8 +14,9 @@ from mcp_wiretap.trace.authorization import Token, urls
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import form as forms
-from mcp_wiretap.wire import headers, jose, opaque, uri
+from mcp_wiretap.wire import headers, jose, opaque
 from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap_rules import sites
 
 MRTR = "2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow"
 SECURITY = "2026-07-28 basic/authorization/security-considerations"
@@ -26,16 +27,17 @@ LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
 MCP = ("mcp",)
 LONG_LIVED = 3_600.0  # seconds
+SHORTEST_SECRET = 12  # characters of a header that may be one
 SHORTEST_TOKEN = 16  # characters; shorter ones occur by chance
 MOST_NODES = 2_000  # values of one message that are searched for a token
 MOST_TEXTS = 500  # texts of one definition that are looked through
 
 _SECRET = re.compile(
     r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
-    r"|\b[Bb]earer [A-Za-z0-9._~+/-]{12,}"
+    r"|\b[Bb]earer (?:[A-Za-z0-9._~+/-]{12,}|(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{6,})"
     r"|\bA(?:KI|SI)A[0-9A-Z]{16}\b"
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}|\bglpat-[A-Za-z0-9_-]{20,}"
-    r"|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{30,}|\bglpat-[A-Za-z0-9_-]{20,}"
+    r"|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}|\bsk-(?:test-)?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAIza[0-9A-Za-z_-]{35}|\bnpm_[A-Za-z0-9]{36}\b|\bhf_[A-Za-z]{30,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
@@ -135,7 +137,7 @@ def secret_in_header(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     for check in message.exchange.header_checks:
-        if check.raw is None or len(check.raw) < 16 or not check.header.startswith("Mcp-Param-"):
+        if check.raw is None or len(check.raw) < SHORTEST_SECRET or not check.header.startswith("Mcp-Param-"):
             continue
         value = headers.decode(message.exchange.request_fields.first(check.header) or "").text
         if value is None:
@@ -579,7 +581,7 @@ def plaintext(exchange: Exchange) -> Iterator[Finding]:
     """
     if not exchange.auth or exchange.reverse or not exchange.url.startswith("http:"):
         return
-    host = uri.host(exchange.url) or ""
+    host = sites.host(exchange.url)
     if urls.is_loopback(host):
         return
     yield Finding(
@@ -614,11 +616,12 @@ def _is_near(host: str) -> bool:
     once="endpoint",
 )
 def local_server_open(exchange: Exchange) -> Iterator[Finding]:
-    """A server on the user's own machine answers only where the client calls it by a name of that machine.
+    """A server on the user's own machine answers only where the client calls it by a name of that machine, and not to pages of
+    other origins.
 
     Why: a web page whose name points to 127.0.0.1 reaches it otherwise (DNS rebinding).
 
-    Fix: check the Host header against localhost and its addresses.
+    Fix: check the Host and the Origin header against localhost and its addresses.
 
     Wrong::
 
@@ -637,16 +640,25 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
     authority = exchange.authority
     if authority is None or exchange.reverse or exchange.status is None or not 200 <= exchange.status < 300:
         return
-    host = uri.host(exchange.url) or ""
-    if authority.startswith(host) or not urls.is_loopback(host):
+    host = sites.host(exchange.url)
+    if not urls.is_loopback(host):
         return
-    called = urls.split(f"http://{authority}")
-    if called is None or called.loopback or called.host == "0.0.0.0":
+    called = None if authority.startswith(host) else urls.split(f"http://{authority}")
+    if called is not None and not called.loopback and called.host != "0.0.0.0":
+        yield Finding(
+            f"a server on this machine answers to the name {one_line(called.host, 80)}",
+            [Evidence("request.header:Host", one_line(authority, 120), "HTTP 403")],
+        )
         return
-    yield Finding(
-        f"a server on this machine answers to the name {one_line(called.host, 80)}",
-        [Evidence("request.header:Host", one_line(authority, 120), "HTTP 403")],
-    )
+    origin, answer = exchange.request_fields.first("origin"), exchange.response_fields
+    page = urls.split(origin) if origin is not None else None
+    if page is None or page.loopback or not page.host or page.host == "0.0.0.0":
+        return
+    if answer is None or answer.first("access-control-allow-origin") != origin:  # else it was let in on purpose
+        yield Finding(
+            f"a server on this machine answers to pages of {one_line(page.host, 80)}",
+            [Evidence("request.header:Origin", one_line(origin or "", 120), "HTTP 403")],
+        )
 
 
 @rule(
