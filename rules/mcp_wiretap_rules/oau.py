@@ -4,13 +4,13 @@ The exchanges of authorization have no era of their own: the revision is the one
 that the token is for. Secrets are never shown: codes, tokens, verifiers and states appear as hashes.
 """
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import Ask, AuthorizationFlow, Challenge, Registration, Step, Token, TokenCall, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
-from mcp_wiretap.trace.authorization.reading import auth_of
 from mcp_wiretap.trace.model import Endpoint, Exchange
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
@@ -30,6 +30,7 @@ OAUTH = ("oauth",)
 MCP = ("mcp",)
 SKEW = 300.0  # seconds that clocks may differ
 MOST_REFUSALS = 3
+ID_JAG = "oauth-id-jag+jwt"  # type of an identity assertion
 
 
 def _step(exchange: Exchange, *kinds: str) -> Step | None:
@@ -180,7 +181,7 @@ def _in_revision(exchange: Exchange, challenge: Challenge, revisions: tuple[str,
     needs=("fact:authorization",),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
-    """The challenge of a 401 names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
+    """A challenge names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
     need of the resource.
 
     Why: a client that is told nothing asks for all scopes there are; one that is told offline_access asks for too long a life.
@@ -207,7 +208,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
         return
     where, scopes = "response.header:WWW-Authenticate", challenge.scopes
     if scopes is None:
-        if exchange.status == 401:
+        if exchange.status == 401 or challenge.error != "insufficient_scope":  # else OAU022
             message = "the challenge does not say which scopes the request needs"
             yield Finding(message, [evidence(where, _sent(exchange), 'scope="..."')], severity="info", once="none")
     elif "offline_access" in scopes and _in_revision(exchange, challenge, NEWEST):
@@ -330,8 +331,9 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
         return
     if not step.resource.read:
         # A page that answers 200 for any path is a failed probe; where the challenge sent the client it is a fault.
-        severity: Severity | None = None if step.resource.form == "named" else "info"
         content_type = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
+        meant = step.resource.form == "named" or "json" in (content_type or "").lower()
+        severity: Severity | None = None if meant else "info"
         message = "the resource metadata are no JSON object"
         yield Finding(message, [evidence("response.header:Content-Type", content_type, "application/json")], severity=severity)
         return
@@ -401,11 +403,11 @@ def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
         GET https://mcp.example/.well-known/oauth-protected-resource/mcp
           -> 200 application/json {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://auth.example"]}
     """
-    step = _step(exchange, "resource-metadata", "authorize")
+    step = _step(exchange, "resource-metadata", "authorize", "token")
     if step is None or step.part_of is None or not _in(step, RESOURCES):
         return
     flow = step.part_of
-    if step.kind == "authorize":
+    if step.kind != "resource-metadata":
         yield from _asked_all_the_same(exchange, step, flow)
         return
     found = step.resource
@@ -425,12 +427,20 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     found = flow.metadata
     if found is None or not found.origin_known or found.relation not in ("other-origin", "other-path") or not flow.sure:
         return
-    if flow.asks == 1 and step.ask is not None and step.ask.first:
+    if _goes_on(step, flow):
         yield Finding(
             f"the client goes on with metadata of {_short(found.resource)}, the endpoint is {_short(flow.endpoint.url)}",
-            [evidence("request.url", _tidy(exchange.url), "no authorization request")],
+            [evidence("request.url", _tidy(exchange.url), f"no {'authorization' if step.ask is not None else 'token'} request")],
             party="client",
         )
+
+
+def _goes_on(step: Step, flow: AuthorizationFlow) -> bool:
+    """Whether a step is the first of its flow that makes use of the metadata: the authorization request, or, where there was none,
+    the token request."""
+    if step.kind == "token":
+        return flow.asks == 0 and next((s for s in flow.steps if s.kind == "token"), step) is step
+    return flow.asks == 1 and step.ask is not None and step.ask.first
 
 
 @rule(
@@ -542,10 +552,10 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
         GET https://auth.example/.well-known/oauth-authorization-server
           -> 200 application/json {"issuer": "https://auth.example", "authorization_endpoint": "https://auth.example/authorize", "token_endpoint": "https://auth.example/token", "code_challenge_methods_supported": ["S256"]}
     """
-    step = _step(exchange, "server-metadata", "authorize")
+    step = _step(exchange, "server-metadata", "authorize", "token")
     if step is None or not _in(step, LATE):
         return
-    found = step.server if step.kind == "server-metadata" else (step.ask.metadata if step.ask is not None else None)
+    found = step.server if step.kind == "server-metadata" else step.role
     if found is None or not found.read or found.right_issuer:
         return
     slash = (found.issuer or "").rstrip("/") == found.identifier.rstrip("/")
@@ -558,7 +568,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
             severity="warning",
             party="server",
         )
-    elif found.listed and step.ask is not None and step.ask.first and step.part_of is not None and step.part_of.asks == 1:
+    elif found.listed and step.part_of is not None and _goes_on(step, step.part_of):
         yield Finding(
             f"the client uses metadata of {_short(found.issuer)}, the resource lists {_short(found.identifier)}",
             [evidence("request.url", _tidy(exchange.url), "no use of that document")],
@@ -661,7 +671,7 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     found = _ask(exchange)
     if found is None:
         return
-    step, ask = found
+    _, ask = found
     if ask.code_challenge is None:
         message = "the authorization request has no code_challenge"
         yield Finding(message, [evidence(_place(exchange, "code_challenge"), None, "BASE64URL(SHA-256(verifier))")])
@@ -670,7 +680,6 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"code_challenge_method is {_short(method)}",
             [evidence(_place(exchange, "code_challenge_method"), ask.challenge_method, "S256")],
-            severity=None if _in(step, LATE) else "warning",
         )
 
 
@@ -1062,7 +1071,8 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
     if step is None or step.client is None or step.part_of is None:
         return
     flow, sent, where = step.part_of, step.client.sent, "request.body:/application_type"
-    if flow.revision is not None and not _in(step, NEWEST):
+    older = flow.revision is not None and not _in(step, NEWEST)
+    if older and sent.application_type is not None:
         return
     if sent.application_type is None:
         challenge = flow.challenge.challenge if flow.challenge is not None else None
@@ -1211,9 +1221,12 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
         yield Finding(message, [evidence("response.body:/client_id", sent.client_id, wanted)])
     if sent.client_name is None:
         yield Finding("the client metadata document has no client_name", [evidence("response.body:/client_name", None, "a name")])
+    at = "response.body:/redirect_uris"
     if not sent.redirect_uris:
-        message = "the client metadata document has no redirect_uris"
-        yield Finding(message, [evidence("response.body:/redirect_uris", None, "a list")])
+        yield Finding("the client metadata document has no redirect_uris", [evidence(at, None, "a list")])
+    elif asked is not None and asked.redirect_uri and not any(_same_redirect(asked.redirect_uri, u) for u in sent.redirect_uris):
+        message = f"the client metadata document does not list the redirect_uri {_short(asked.redirect_uri)} that is used"
+        yield Finding(message, [evidence(at, list(sent.redirect_uris)[:10], asked.redirect_uri)], related=(asked.flow,))
 
 
 @rule(
@@ -1344,13 +1357,14 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     where = _place(exchange, "scope")
     if missing:
         message = f"the client asks for {_words(have)}, {source} {_words(wanted)}"
-        yield Finding(message, [evidence(where, _words(have), _words(wanted))], severity=None if named else "info")
+        yield Finding(message, [evidence(where, _words(have), _words(wanted))])
         return
     listed = (ask.metadata.scopes or ()) if ask.metadata is not None else ()
     more = tuple(s for s in have if s not in wanted and not (s == "offline_access" and s in listed))
+    unlisted = more == ("offline_access",) and bool(wanted)  # others may be the user's wish
     if more and (wanted or metadata is not None):
         message = f"the client asks for {_words(more)} besides what {source}"
-        yield Finding(message, [evidence(where, _words(have), _words(wanted))], severity="info")
+        yield Finding(message, [evidence(where, _words(have), _words(wanted))], severity=None if unlisted else "info")
 
 
 @rule(
@@ -1537,7 +1551,7 @@ def _ordinal(number: int) -> str:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=("fact:authorization", "fact:tool-error"),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and
@@ -1561,6 +1575,9 @@ def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
           -> 403
           -> header WWW-Authenticate: Bearer error="insufficient_scope", scope="write", resource_metadata="http://server.example/.well-known/oauth-protected-resource/mcp"
     """
+    if "tool-error" in exchange.facts:
+        yield from _told_in_text(exchange)
+        return
     step = _step(exchange, "challenge")
     if step is None or step.challenge is None or exchange.status != 403 or step.challenge.given is None:
         return
@@ -1579,6 +1596,29 @@ def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
         elif challenge.metadata_url is None:
             message = "the refusal for lack of scope has no resource_metadata"
             yield Finding(message, [evidence(where, sent, 'resource_metadata="..."')], severity="info")
+
+
+_LACKS_SCOPE = re.compile(
+    r"insufficient[_ -]scopes?|\b(?:missing|lacks?|requires?|needs?)\b.{0,60}\bscopes?\b|\bscopes?\b.{0,60}\b(?:missing|required)\b",
+    re.I | re.S,
+)
+
+
+def _told_in_text(exchange: Exchange) -> Iterator[Finding]:
+    """A tool that says in words that a scope is missing: no client can ask for that one."""
+    message = exchange.answer
+    content = message.result.get("content") if message is not None else None
+    if message is None or exchange.revision not in LATE:
+        return
+    for index, block in enumerate(content[:5] if isinstance(content, list) else ()):
+        text = block.get("text") if isinstance(block, dict) else None
+        if isinstance(text, str) and (found := _LACKS_SCOPE.search(text[:1_000])) is not None:
+            yield Finding(
+                "a tool says in its result that a scope is missing",
+                [evidence(message.place("result", "content", index, "text"), found[0], "HTTP 403 with insufficient_scope")],
+                severity="info",
+            )
+            return
 
 
 @rule(
@@ -1616,14 +1656,14 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     """
     if not exchange.query:
         return
-    known: dict[str, Token] = exchange.endpoint.facts.get("tokens") or {}
+    known: set[str] = exchange.facts.get("query-tokens") or set()
     query = forms.read(exchange.query)
     for name in query:
         value = query.get(name)
         if value is None:
             continue
         where = f"request.query:{one_line(name, 60)}"
-        if name == "access_token" or (len(value) > 15 and auth_of(f"Bearer {value}") in known):
+        if name == "access_token" or name in known:
             yield Finding(
                 f"the access token stands in the query, as {_short(name)}",
                 [Evidence(where, mask(value), "Authorization: Bearer")],
@@ -1680,7 +1720,16 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
           client alice
           -> 401
     """
-    if exchange.status != 401 or exchange.auth or exchange.session is None:
+    if exchange.status != 401 or exchange.auth:
+        return
+    around: tuple[Token, str] | None = exchange.facts.get("token-left-out")
+    if around is not None:
+        yield Finding(
+            "the request has no Authorization, those before and after it on the same connection have",
+            [Evidence("request.header:Authorization", "(absent)", f"Bearer {around[0].mask}")],
+            related=(around[1],),
+        )
+    if exchange.session is None:
         return
     before: dict[str, tuple[Token, str]] = exchange.session.facts.get("tokens") or {}
     if before:
@@ -1736,7 +1785,9 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"a token that ran out {late} s ago is let in", [Evidence(where, token.mask, "HTTP 401")], once=token.mask)
     audience = token.jwt.audience if "let-in" in exchange.facts else ()
     if audience and not any(_is_for(a, exchange) for a in audience):
-        named = all(urls.split(a) is not None for a in audience) and any(_described(exchange.endpoint))
+        origins = [urls.origin(a) for a in audience if urls.split(a) is not None]
+        foreign = urls.origin(exchange.endpoint.url) not in origins and exchange.revision in RESOURCES
+        named = len(origins) == len(audience) and (foreign or any(_described(exchange.endpoint)))
         yield Finding(
             f"a token for {_short(' '.join(audience))} is let in by {_short(exchange.endpoint.url)}",
             [Evidence(where, token.mask, "HTTP 401")],
@@ -1833,10 +1884,14 @@ def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
 
 def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     token: Token | None = exchange.facts.get("token")
-    if token is None or token.server is None or token.part_of is None or token.part_of.endpoint is exchange.endpoint:
+    if token is None or token.server is None or token.part_of is None:
         return
-    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
-    listed = {server for f in flows if f.metadata is not None for server in f.metadata.servers}
+    if token.part_of.endpoint is exchange.endpoint:  # the server behind the resource may have changed
+        newest: ResourceMetadata | None = exchange.endpoint.facts.get("resource-metadata")
+        listed = set(newest.servers) if newest is not None else set()
+    else:
+        flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
+        listed = {server for f in flows if f.metadata is not None for server in f.metadata.servers}
     if not listed or any(_same_issuer(server, token.server.issuer) for server in listed):
         return
     if exchange.claim.revision not in NEWEST:
@@ -1893,9 +1948,15 @@ def not_https(exchange: Exchange) -> Iterator[Finding]:
         GET https://auth.example/.well-known/oauth-authorization-server
           -> 200 application/json {"issuer": "https://auth.example", "authorization_endpoint": "https://auth.example/go", "token_endpoint": "https://auth.example/token", "code_challenge_methods_supported": ["S256"]}
     """
-    step = _step(exchange, "server-metadata", "authorize", "pushed")
+    step = _step(exchange, "server-metadata", "authorize", "pushed", "token", "registration")
     if step is None or not _in(step, ALL):
         return
+    here = urls.split(exchange.url)
+    known = step.kind == "server-metadata" or step.role is not None  # the document says it
+    own = here is not None and here.origin == urls.origin(exchange.endpoint.url)  # the MCP server's own: SEC009
+    if not known and not own and here is not None and here.scheme == "http" and not here.loopback:
+        message = f"{_short(here.place)} is not https"
+        yield Finding(message, [evidence("request.url", _tidy(exchange.url), "https")], party="server", once=here.place)
     if step.kind == "server-metadata":
         if step.server is not None and step.server.read:
             yield from _plain_endpoints(step.server)
@@ -2143,12 +2204,13 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
         wanted = registration.given.auth_method if registration is not None and registration.given is not None else None
     used, where = call.auth_method, "request.form:client_id"
     supported = call.metadata.auth_methods if call.metadata is not None else None
-    if wanted is not None and registration is not None:
-        if used != wanted:
-            message = f"the client uses {used}, it is registered with {_short(wanted)}"
-            yield Finding(
-                message, [evidence(where, used, wanted)], related=(registration.flow,), once=f"{call.client_id} registered"
-            )
+    if wanted is not None and registration is not None and used != wanted:
+        message = f"the client uses {used}, it is registered with {_short(wanted)}"
+        yield Finding(message, [evidence(where, used, wanted)], related=(registration.flow,), once=f"{call.client_id} registered")
+    elif wanted is None and registration is not None and supported is None and used != "client_secret_basic":
+        message = f"the client uses {used}; neither its registration nor the server says more than the default"
+        proof = [evidence(where, used, "client_secret_basic, the default")]
+        yield Finding(message, proof, severity="info", related=(registration.flow,), once=f"{call.client_id} default")
     elif supported is not None and used not in supported:
         message = f"the client uses {used}, the server supports {_words(supported)}"
         yield Finding(message, [evidence(where, used, _words(supported))], once=f"{call.client_id} supported")
@@ -2196,8 +2258,16 @@ def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
         GET /authorize?response_type=code&client_id=c&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256
           -> 302
     """
-    step = _step(exchange, "authorize", "token", "registration")
-    if step is None or not step.fallback or step.part_of is None:
+    step = _step(exchange, "authorize", "token", "registration", "server-metadata")
+    if step is None or step.part_of is None:
+        return
+    if step.kind == "server-metadata":
+        kept = _path(exchange.url).partition("/oauth-authorization-server")[2]
+        if kept and step.server is not None and not step.server.listed and step.part_of.revision == "2025-03-26":
+            message = f"the client keeps {_short(kept)} of the path: in 2025-03-26 the metadata are at the root of the server"
+            yield Finding(message, [evidence("request.url", _tidy(exchange.url), "/.well-known/oauth-authorization-server")])
+        return
+    if not step.fallback:
         return
     asked = step.part_of.has("server-metadata")
     seen = "its metadata gave nothing" if asked else "no metadata were asked for"
@@ -2278,6 +2348,8 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
         return f"is for {_short(proof.text('htm'))}, the request is a {exchange.http_method}"
     if urls.relation(proof.text("htu"), exchange.url, origins=not exchange.reverse) not in ("equal", "slash"):
         return f"is for {_short(proof.text('htu'))}"
+    if token.nonce and not exchange.facts.get("asks-nonce") and proof.text("nonce") is None:
+        return "has no nonce, which the server has asked for"
     at = proof.number("iat")
     if at is None or abs(at - exchange.requested) > SKEW:
         return "is not of this moment"
@@ -2335,6 +2407,15 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     where = "request.form:assertion" if bearer else "request.form:client_assertion"
     if bearer and not call.has_assertion:
         yield Finding("a jwt-bearer request has no assertion", [Evidence(where, "(absent)", "a JWT")])
+    registered = call.registration.given or call.registration.sent if call.registration is not None else None
+    by_key = registered is not None and registered.auth_method == "private_key_jwt"
+    if call.grant == "client_credentials" and not call.has_assertion and by_key:
+        message = "a client that is registered with private_key_jwt has no client_assertion"
+        yield Finding(message, [Evidence(where, "(absent)", "a JWT")])
+    if call.switched_from is not None and call.grant in ("client_credentials", "password"):
+        grant, flow = call.switched_from
+        message = f"the client goes over from {_short(grant.rpartition(':')[2])} to {call.grant} after its assertion was refused"
+        yield Finding(message, [evidence("request.form:grant_type", call.grant, "a report to the user")], related=(flow,))
     if not call.has_assertion:
         return
     if not call.assertion_typed:
@@ -2346,7 +2427,15 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     if call.rejected_before:
         message = "an assertion that was refused is sent again"
         yield Finding(message, [Evidence(where, "(the same)", "a fresh assertion")], related=(call.rejected_before,))
-    if call.assertion is not None:
+    if call.assertion is None:
+        yield Finding("the assertion is no JWT", [Evidence(where, "(other)", "a JWT")])
+    else:
+        audience, document = call.assertion.audience, call.metadata
+        own = [_tidy(exchange.url), *((document.issuer or "", document.endpoints.get("token_endpoint", "")) if document else ())]
+        if document is not None and audience and not any(_same_issuer(a, o) for a in audience for o in own if o):
+            message = f"the assertion is for {_short(' '.join(audience))}, it is sent to {_short(document.issuer)}"
+            if call.assertion.header.get("typ") != ID_JAG:  # OAU034
+                yield Finding(message, [Evidence(where, _short(" ".join(audience)), _short(document.issuer))])
         lacking = [name for name in ("exp", "aud") if name not in call.assertion.claims]
         if lacking:
             yield Finding(f"the assertion has no {' and no '.join(lacking)}", [Evidence(where, "(absent)", ", ".join(lacking))])
@@ -2401,10 +2490,15 @@ def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     if found is None or not found[1].grant.endswith(":jwt-bearer"):
         return
     call = found[1]
-    given = call.assertion
-    if given is None or given.header.get("typ") != "oauth-id-jag+jwt":
+    given, where = call.assertion, "request.form:assertion"
+    if given is None:
         return
-    where = "request.form:assertion"
+    kind = given.header.get("typ")
+    if kind != ID_JAG and call.exchanged:
+        message = f"the identity assertion of a token exchange has the type {_short(str(kind))}"
+        yield Finding(message, [Evidence(where, _short(str(kind)), ID_JAG)], related=(call.exchanged,))
+    elif kind != ID_JAG:
+        return
     issuer = call.metadata.issuer if call.metadata is not None else None
     if issuer is not None and given.audience and not any(_same_issuer(a, issuer) for a in given.audience):
         message = f"the identity assertion is for {_short(' '.join(given.audience))}, it is sent to {_short(issuer)}"
@@ -2553,6 +2647,14 @@ def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
             [evidence(_place(exchange, "redirect_uri"), ask.redirect_uri, list(allowed)[:10])],
             related=(registration.flow,),
         )
+        if step.redirect is not None and step.redirect.has_code:
+            yield Finding(
+                f"the server redirects with a code to {_short(step.redirect.to)}, which is not registered",
+                [evidence("response.header:Location", step.redirect.to, list(allowed)[:10])],
+                severity="warning",
+                party="server",
+                related=(registration.flow,),
+            )
 
 
 def _same_redirect(one: str | None, two: str) -> bool:

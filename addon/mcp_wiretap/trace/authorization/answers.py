@@ -96,6 +96,7 @@ def _client_document(step: Step, value: dict[str, Any], exchange: Exchange, tabl
     asked = tables.documents.get(exchange.url)
     if asked is not None and asked.ask is not None:
         step.after, step.ask = asked, asked.ask
+        asked.ask.registration = step.client
         if asked.ask.client_id is not None:
             tables.registered.put(asked.ask.client_id, step.client)
 
@@ -111,10 +112,13 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
         call.error = error[:200]
         if secrets is not None and secrets.assertion:
             tables.rejected.put(secrets.assertion, exchange.flow)
+            tables.grants.put((exchange.url, call.client_id or ""), (call.grant, exchange.flow, exchange.started))
         return
     access = value.get("access_token")
     if not step.ok or not isinstance(access, str) or not access:
         return
+    if str(value.get("issued_token_type", "")).endswith(":id-jag"):
+        tables.identities.put(reading.digest(access), exchange.flow)
     kind, scope = value.get("token_type"), value.get("scope")
     call.token_type = kind[:50] if isinstance(kind, str) else None
     call.granted = tuple(scope.split()[:200]) if isinstance(scope, str) else None
@@ -234,6 +238,7 @@ def learn(step: Step, site: Site, tables: Tables) -> None:
 
 def _learn_resource(found: ResourceMetadata, flow: AuthorizationFlow, site: Site, tables: Tables) -> None:
     flow.metadata = found
+    site.endpoint.facts["resource-metadata"] = found  # the newest
     found.relation = urls.relation(found.resource, site.url, origins=site.known)
     tables.resource(site, found.resource)
     for identifier in found.servers[:ISSUERS]:

@@ -2,12 +2,15 @@
 
 from mcp_wiretap.trace.authorization import reading, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
-from mcp_wiretap.trace.authorization.steps import Secrets, Server, Step, StepKind
+from mcp_wiretap.trace.authorization.steps import Secrets, Server, Step, StepKind, TokenCall
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import one_line
 
 POSTED: dict[str, StepKind] = {"token": "token", "registration": "registration", "revocation": "revocation", "pushed": "pushed"}
+ASKS = 5  # requests of one client that wait for their code
+AT_ONCE = 60.0  # seconds: another grant so soon is the same attempt
+WAITS = 600.0  # seconds that a code may take whose way back was not seen
 OF_SERVER = 50  # metadata URLs of one authorization server
 CLIENT_MEMBERS = (
     "client_id", "client_name", "application_type", "redirect_uris", "grant_types", "token_endpoint_auth_method", "scope",
@@ -22,6 +25,8 @@ def kind_of(exchange: Exchange, tables: Tables) -> StepKind | None:
         kind = _by_role(role[0], exchange)
         if kind is not None:
             return kind
+    if len(tables.named) and exchange.http_method in ("GET", "HEAD") and exchange.url in tables.named:
+        return "resource-metadata"
     kind = reading.shape(exchange)
     if kind is not None or exchange.http_method != "GET" or not len(tables.callbacks):
         return kind
@@ -119,6 +124,9 @@ def _authorize(step: Step, exchange: Exchange, tables: Tables) -> None:
             tables.documents.put(url, step)
     if ask.code_challenge is not None:
         tables.asks.put(ask.code_challenge, step)
+        if ask.client_id is not None:
+            key = (ask.client_id, ask.redirect_uri or "")
+            tables.waiting.put(key, [*(tables.waiting.get(key) or ()), step][-ASKS:])
     if state is not None:
         tables.states.put(reading.digest(state), step)
     if (back := urls.place(ask.redirect_uri)) is not None:
@@ -152,11 +160,18 @@ def _token(step: Step, exchange: Exchange, tables: Tables) -> None:
         step.after = tables.refresh.get(secrets.refresh)
     if secrets.assertion:
         call.rejected_before = tables.rejected.get(secrets.assertion) or ""
+        call.exchanged = tables.identities.get(secrets.assertion) or ""
+    refused = tables.grants.get((exchange.url, call.client_id or ""))
+    if refused is not None and refused[0] != call.grant and exchange.started - refused[2] < AT_ONCE:
+        call.switched_from = refused[:2]
 
 
 def _redeem(step: Step, exchange: Exchange, secrets: Secrets, tables: Tables) -> None:
     """A code is exchanged: what it was asked for with, and where it should have gone."""
     call, asked = step.call, tables.codes.get(secrets.code)
+    if call is not None and asked is None:
+        _redeem_unseen(step, call, exchange, secrets, tables)
+        return
     if call is None or asked is None or asked.ask is None:
         return
     ask = asked.ask
@@ -166,3 +181,23 @@ def _redeem(step: Step, exchange: Exchange, secrets: Secrets, tables: Tables) ->
     named = urls.place(ask.metadata.endpoints.get("token_endpoint")) if ask.metadata is not None else None
     if named is not None and exchange.url != named and not exchange.reverse:
         call.code_elsewhere = one_line(named, 300)
+
+
+def _redeem_unseen(step: Step, call: TokenCall, exchange: Exchange, secrets: Secrets, tables: Tables) -> None:
+    """The code came back where nobody saw it: the verifier tells which request it was for. Where it fits none, it is for the only
+    one of the same client that still waits."""
+    if not secrets.verifier:
+        return
+    asked = tables.asks.get(secrets.challenge)
+    if asked is not None and asked.ask is not None and asked.ask.client_id == call.client_id:
+        step.after, call.ask, call.verifier = asked, asked.ask, "right"
+        return
+    waiting = [
+        other
+        for other in tables.waiting.get((call.client_id or "", call.redirect_uri or "")) or ()
+        if other.ask is not None and other.ask.redirect is None and other.leads_to is None
+    ]
+    if len(waiting) == 1 and exchange.started - waiting[0].at < WAITS:
+        ask = waiting[0].ask
+        if ask is not None and ask.challenge_method == "S256":
+            step.after, call.ask, call.verifier = waiting[0], ask, "wrong"

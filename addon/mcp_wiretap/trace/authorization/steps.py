@@ -213,6 +213,8 @@ class TokenCall:
     has_assertion: bool = False
     assertion_typed: bool = True  # a client assertion comes with its type
     rejected_before: str = ""  # flow in which the same assertion was refused
+    exchanged: str = ""  # flow of the token exchange that gave the assertion as an ID-JAG
+    switched_from: tuple[str, str] | None = None  # grant and flow of an assertion refused just before
     code_elsewhere: str = ""  # the token endpoint of the server that issued the code, where this is another one
     answered: bool = False
     granted: tuple[str, ...] | None = None
@@ -237,6 +239,7 @@ class Token:
     bound: bool = False  # to a key (DPoP)
     jwt: Jwt | None = None
     used: bool = False
+    nonce: str = ""  # that the resource server asked to have in the next DPoP proof
     accepted: dict[str, tuple[Endpoint, str]] = field(default_factory=dict)  # URL -> endpoint, first flow that was let in
 
     @property

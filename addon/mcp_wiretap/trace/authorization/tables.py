@@ -40,6 +40,11 @@ class Tables:
     documents: Recent[str, Step] = field(default_factory=_table)  # client ids that are URLs
     refresh: Recent[bytes, Step] = field(default_factory=_table)  # the token step that brought a refresh token
     rejected: Recent[bytes, str] = field(default_factory=_table)  # assertions that were refused
+    waiting: Recent[tuple[str, str], list[Step]] = field(default_factory=_table)  # by client id and redirect_uri: newest requests
+    identities: Recent[bytes, str] = field(default_factory=_table)  # identity assertions that a token exchange gave
+    grants: Recent[tuple[str, str], tuple[str, str, float]] = field(
+        default_factory=_table
+    )  # refused assertions: grant, flow, when
     clients: Recent[str, AuthorizationFlow] = field(default_factory=_table)  # newest flow of a client id
     registered: Recent[str, Registration] = field(default_factory=_table)
     tokens: Recent[str, Token] = field(default_factory=lambda: Recent(TOKENS))  # by `Exchange.auth`

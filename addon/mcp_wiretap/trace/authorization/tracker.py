@@ -18,6 +18,7 @@ from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.recent import Recent
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import challenge as challenges
+from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import one_line
 
@@ -30,6 +31,10 @@ WATCHED = 100  # challenges that may be judged anew
 TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
+IN_QUERY = 20  # members of a query that are looked at
+SHORTEST = 16  # characters of what may be a token
+BARE = 5  # requests without token on one connection
+NONCE = 500  # characters
 PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
 
@@ -48,6 +53,9 @@ class Authorization(Tracker):
         self._open: Recent[str, Step] = Recent(OPEN)
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
         self._watched: dict[str, Exchange] = {}
+        self._queried: OrderedDict[bytes, Exchange] = OrderedDict()  # by the digest of a value in the query
+        self._bearers: Recent[tuple[str, str], tuple[str, list[Exchange]]] = Recent(OPEN)  # connection and endpoint -> the newest
+        # token there, and what was refused since for having none
         self._numbers = 0
 
     def recognises(self, exchange: Exchange) -> bool:
@@ -82,6 +90,8 @@ class Authorization(Tracker):
             self._tie(step, exchange)
         else:
             self._learn(step)
+        if step.token is not None and len(self._queried):
+            self._shown_before(step.token)
         if self._loose and step.part_of is not None and step.kind in _TELLING:
             self._retie(exchange)
         return self._probes(step)
@@ -100,6 +110,7 @@ class Authorization(Tracker):
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
             exchange.facts["token"] = token
+            self._with_token(exchange, token)
             table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
             if exchange.auth not in table:
                 table[exchange.auth] = token
@@ -107,10 +118,59 @@ class Authorization(Tracker):
                     del table[next(iter(table))]
             if exchange.request_fields.has("dpop"):
                 self._proof(exchange)
+        if exchange.query:
+            self._in_query(exchange)
         if exchange.over:  # it was taken for something else until now
             self._mcp_ended(exchange)
         if new:
             self._retie(exchange)
+
+    def _in_query(self, exchange: Exchange) -> None:
+        """`facts["query-tokens"]`: members of the query whose value is an access token of this trace, whenever that was seen."""
+        query = forms.read(exchange.query)
+        for name in list(query)[:IN_QUERY]:
+            value = query.get(name)
+            if value is None or len(value) < SHORTEST or name == "access_token":
+                continue
+            key = reading.digest(value)
+            known = self._tables.tokens.get(reading.auth_of(f"Bearer {value}"))
+            if known is not None and known.digest == key:
+                exchange.facts.setdefault("query-tokens", set()).add(name)
+            elif key not in self._queried and len(self._queried) < WATCHED:
+                self._queried[key] = exchange
+                self.inspector.held.keep(exchange, "query")
+
+    def _shown_before(self, token: Token) -> None:
+        """A token is seen: whether it stood in a query before."""
+        exchange = self._queried.pop(token.digest, None)
+        if exchange is None:
+            return
+        query = forms.read(exchange.query)
+        names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
+        exchange.facts.setdefault("query-tokens", set()).update(names)
+        if not exchange.released:
+            self.inspector.rejudge(exchange)
+        self.inspector.held.free(exchange, "query")
+
+    def _with_token(self, exchange: Exchange, token: Token) -> None:
+        """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
+        and the flow that had it."""
+        self._shown_before(token)
+        key = (exchange.connection, exchange.endpoint.url)
+        before = self._bearers.get(key) if exchange.connection else None
+        for bare in before[1] if before is not None else ():
+            if before is not None and before[0] == exchange.auth and not bare.released:
+                bare.facts["token-left-out"] = (token, exchange.flow)
+                self.inspector.rejudge(bare)
+            self.inspector.held.free(bare, "bare")
+        if exchange.connection:
+            self._bearers.put(key, (exchange.auth, []))
+
+    def _without_token(self, exchange: Exchange) -> None:
+        before = self._bearers.get((exchange.connection, exchange.endpoint.url))
+        if before is not None and len(before[1]) < BARE and exchange.session is None:
+            before[1].append(exchange)
+            self.inspector.held.keep(exchange, "bare")
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
@@ -160,8 +220,16 @@ class Authorization(Tracker):
         status = exchange.status
         token: Token | None = exchange.facts.get("token")
         if status in (401, 403):
+            if status == 401 and token is None:
+                self._without_token(exchange)
             self._challenged(exchange, token)
         elif token is not None and status is not None and 200 <= status < 300:
+            if (
+                exchange.method == "tools/call"
+                and (answer := exchange.answer) is not None
+                and answer.result.get("isError") is True
+            ):
+                exchange.facts["tool-error"] = True
             url = exchange.endpoint.url
             if url not in token.accepted and len(token.accepted) < OF_TOKEN:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
@@ -211,6 +279,8 @@ class Authorization(Tracker):
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
         exchange.facts[self.name] = step
+        if token is not None and any(c.get("error") == "use_dpop_nonce" for c in asks) and fields is not None:
+            token.nonce = (fields.first("dpop-nonce") or "")[:NONCE]
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
         if len(site.agents) < TOKENS:
@@ -405,7 +475,7 @@ def _refused(flow: AuthorizationFlow, step: Step) -> None:
     flow.refusal = step
     if challenge.status == 403:
         operation = (challenge.method, challenge.name)
-        count, asks = flow.refused.get(operation, (0, -1))
+        count, asks = flow.refused.get(operation, (0, 0))
         if flow.asks != asks and len(flow.refused) < OF_SESSION:
             count += 1
             flow.refused[operation] = (count, flow.asks)
