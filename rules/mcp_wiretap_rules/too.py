@@ -3,19 +3,25 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace import schema
+from mcp_wiretap.trace.fetched import address
+from mcp_wiretap.trace.lists import ListView
 from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.schema_reading import canonical_dialect
+from mcp_wiretap.trace.tasks import Task, TaskView
 from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules.rsc import listed_twice
 
 TOOLS = "2026-07-28 server/tools"
 SCHEMAS = "2026-07-28 basic/index"
 CALL = ("tools/call",)
+OF_TASKS = ("tasks/get", "tasks/result")
 WITH_NAMES = rev.since("2025-11-25")  # that say what a tool name looks like
 STRUCTURED = rev.since("2025-06-18")
 DEEP, MANY = schema.MOST_DEPTH, schema.MOST_NODES  # past these a schema is called extreme
@@ -81,7 +87,7 @@ def tool_name_charset(definition: ToolDefinition) -> Iterator[Finding]:
     methods=("tools/list",),
 )
 def tool_name_duplicate(message: Message) -> Iterator[Finding]:
-    """A listing names each tool once. Judged within one page.
+    """A listing names each tool once, on all its pages. A tool that a change of the list moved to the next page is a note.
 
     Why: a call by that name reaches one of the two, and nobody knows which.
 
@@ -97,17 +103,24 @@ def tool_name_duplicate(message: Message) -> Iterator[Finding]:
         modern tools/list
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}}, {"name": "A", "inputSchema": {"type": "object"}}]}
     """
-    seen: dict[str, int] = {}
     tools = message.result.get("tools")
-    for index, tool in enumerate(tools[:2_000] if isinstance(tools, list) else ()):
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if not isinstance(name, str):
-            continue
-        if name in seen:
-            place = message.place("result", "tools", index, "name")
-            text = f"the tool {one_line(name, 60)} is listed twice (first at {seen[name]})"
-            yield Finding(text, [evidence(place, name, "each name once")])
-        seen.setdefault(name, index)
+    names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools] if isinstance(tools, list) else []
+    for index, name in listed_twice(message, "tools", "name"):
+        first = names.index(name)
+        place = [evidence(message.place("result", "tools", index, "name"), name, "each name once")]
+        if first < index:
+            yield Finding(f"the tool {one_line(name, 60)} is listed twice (first at {first})", place)
+        else:
+            text = f"the tool {one_line(name, 60)} is listed on an earlier page as well"
+            yield Finding(text, place, "info" if _changed_between(message) else None)
+
+
+def _changed_between(message: Message) -> bool:
+    """Whether the server told of a change between a page and the one before it."""
+    owner = message.request.exchange if message.request is not None else message.exchange
+    view: ListView | None = owner.facts.get("list")
+    changed = owner.endpoint.facts.get("tools-changed")
+    return changed is not None and view is not None and view.issuer is not None and view.issuer.at <= changed <= message.at
 
 
 @rule(
@@ -189,8 +202,15 @@ def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
         modern tools/list
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "string", "x-any": 1}}}}]}
     """
+    output = definition.raw.get("outputSchema")
+    if output is not None and not isinstance(output, dict):
+        text = f"{_named(definition)}: outputSchema is {one_line(dumps(output, most=60), 40)}, no schema object"
+        yield Finding(text, [evidence(definition.place("outputSchema"), output, "a schema object")])
     for member, value in _schemas(definition):
         reading = schema.reading_of(value)
+        if isinstance(value.get("$schema"), str) and canonical_dialect(value["$schema"]) is None:
+            text = f"{_named(definition)}: {member} names a dialect that is not known here: {one_line(reading.dialect, 100)}"
+            yield Finding(text, [evidence(definition.place(member, "$schema"), value.get("$schema"))], "info")
         for flaw in reading.flaws[:5]:
             yield Finding(
                 f"{_named(definition)}: {member} is no valid schema: {one_line(schema.words_of(flaw), 120)}",
@@ -206,7 +226,7 @@ def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
     "Schema has a network $ref",
     on="tool",
     level="may-note",
-    party="server",
+    party="either",
     era="both",
     severity="warning",
     spec=f"{SCHEMAS}#ref-resolution",
@@ -214,9 +234,9 @@ def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
     versions=WITH_NAMES,
 )
 def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
-    """A `$ref` that leads out of the schema's own document is not fetched by clients.
+    """A `$ref` that leads out of the schema's own document is not fetched by clients, unless their user asked for that.
 
-    Why: many reject the tool, the others leave that part unchecked.
+    Why: many reject the tool, the others leave that part unchecked; one that fetches it goes wherever a server sends it.
 
     Fix: put the referenced schema under `$defs`.
 
@@ -230,18 +250,19 @@ def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "string"}}}}]}
     """
+    holder = definition.message.exchange.facts if definition.message is not None else {}
+    fetched: dict[str, str] = holder.get("fetched", {})
     for member, value in _schemas(definition):
         for remote in schema.reading_of(value).remote[:5]:
-            if not _KNOWN_SCHEMAS.match(remote.words):
-                yield Finding(
-                    f"{_named(definition)}: {member} refers to {one_line(remote.words, 100)}, which clients must not fetch",
-                    [
-                        Evidence(
-                            definition.place(member, *remote.path), one_line(remote.words, 150), "a reference inside the schema"
-                        )
-                    ],
-                    "info",
-                )
+            if _KNOWN_SCHEMAS.match(remote.words):
+                continue
+            shown, at = one_line(remote.words, 100), definition.place(member, *remote.path)
+            text = f"{_named(definition)}: {member} refers to {shown}, which clients must not fetch"
+            yield Finding(text, [Evidence(at, one_line(remote.words, 150), "a reference inside the schema")], "info")
+            flow = fetched.get(address(remote.words))
+            if flow is not None:
+                text = f"{shown}, which {member} of {_named(definition)} refers to, was fetched after the list"
+                yield Finding(text, [Evidence(at, one_line(remote.words, 150), "no request")], party="client", related=(flow,))
 
 
 @rule(
@@ -329,6 +350,14 @@ def _definition(message: Message) -> ToolDefinition | None:
     return view.definition if view is not None and not view.by_other else None
 
 
+def _verdict(wanted: dict[str, Any], value: Any) -> schema.SchemaVerdict:
+    """What a schema says of a value; nothing where part of the schema is elsewhere: what stands there may change the rest."""
+    remote = [r.words for r in schema.reading_of(wanted).remote if not _KNOWN_SCHEMAS.match(r.words)]
+    if remote:
+        return schema.SchemaVerdict(unchecked=f"it refers to {one_line(remote[0], 80)}, which is not fetched")
+    return schema.check(wanted, value)
+
+
 @rule(
     "TOO008",
     "arguments-vs-schema",
@@ -372,7 +401,7 @@ def arguments_vs_schema(message: Message) -> Iterator[Finding | Unchecked]:
     arguments = request.params.get("arguments", {})
     if not isinstance(wanted, dict):
         return
-    verdict = schema.check(wanted, arguments)
+    verdict = _verdict(wanted, arguments)
     refused = message.rpc.kind == "error" or message.result.get("isError") is True
     for problem in verdict.problems[:5]:
         yield Finding(
@@ -390,6 +419,54 @@ def arguments_vs_schema(message: Message) -> Iterator[Finding | Unchecked]:
         yield Unchecked(f"arguments of {_named(definition)}", one_line(verdict.unchecked, 120))
 
 
+class _Given(NamedTuple):
+    """The result of a tool, and the steps to it in the answer that brings it."""
+
+    result: dict[str, Any]
+    steps: tuple[str, ...]
+
+
+def _task(message: Message) -> Task | None:
+    """The task of a tool that an answer is about."""
+    view: TaskView | None = message.request.exchange.facts.get("task") if message.request is not None else None
+    task = view.task if view is not None else None
+    return task if task is not None and task.tool is not None and task.origin.method == "tools/call" else None
+
+
+def _tool_result(message: Message) -> _Given | None:
+    """The complete result of a tool: of a call, of tasks/result, or in a tasks/get."""
+    result, request = message.result, message.request
+    if request is None or message.rpc.kind != "result" or not isinstance(message.rpc.result, dict):
+        return None
+    if request.method == "tasks/get":
+        inner = result.get("result")
+        done = result.get("status") == "completed" and isinstance(inner, dict) and _task(message) is not None
+        return _Given(inner, ("result", "result")) if done and isinstance(inner, dict) else None
+    if request.method == "tasks/result" and _task(message) is None:
+        return None
+    if result.get("resultType") not in (None, "complete") or isinstance(result.get("task"), dict):
+        return None
+    return _Given(result, ("result",))
+
+
+def _promised(message: Message) -> tuple[ToolDefinition | None, Severity | None]:
+    """The definition that a result is judged by, and how sure that is: a warning where it may be out of date, or was given to
+    somebody else."""
+    request, task = message.request, _task(message)
+    view = request.exchange.tool if request is not None else None
+    if task is not None:
+        return task.definition, None
+    if request is None or view is None:
+        return None, None
+    endpoint, definition = request.exchange.endpoint, view.definition
+    if definition is None or view.by_other:
+        listed = endpoint.tools.get(str(request.params.get("name"))) if not view.unlisted and endpoint.era != "dual" else None
+        return (listed if isinstance(listed, ToolDefinition) and listed.listed_at < message.at else None), "warning"
+    changed = endpoint.facts.get("tools-changed", 0.0)
+    stale = view.delisted or view.seen_at < changed <= message.at or (view.stale_at is not None and view.stale_at < message.at)
+    return definition, "warning" if stale else None
+
+
 @rule(
     "TOO009",
     "structured-content-vs-output",
@@ -401,7 +478,7 @@ def arguments_vs_schema(message: Message) -> Iterator[Finding | Unchecked]:
     severity="error",
     spec=f"{TOOLS}#output-schema",
     versions=STRUCTURED,
-    methods=CALL,
+    methods=(*CALL, *OF_TASKS),
     sorts=("result",),
 )
 def structured_content_vs_output(message: Message) -> Iterator[Finding | Unchecked]:
@@ -425,30 +502,27 @@ def structured_content_vs_output(message: Message) -> Iterator[Finding | Uncheck
         modern tools/call {"name": "a"}
           -> result {"content": [{"type": "text", "text": "4"}], "structuredContent": {"n": 4, "more": true}}
     """
-    definition, result = _definition(message), message.result
-    if definition is None or message.rpc.kind != "result" or result.get("isError") is True or "task" in result:
+    given = _tool_result(message)
+    if given is None or given.result.get("isError") is True:
         return
-    if result.get("resultType") not in (None, "complete"):
+    definition, severity = _promised(message)
+    wanted = definition.raw.get("outputSchema") if definition is not None else None
+    if definition is None or not isinstance(wanted, dict):
         return
-    wanted = definition.raw.get("outputSchema")
-    if not isinstance(wanted, dict):
-        return
-    view = message.exchange.tool
-    stale = view is not None and bool(view.delisted)
-    severity: Severity | None = "warning" if stale else None
-    if "structuredContent" not in result:
+    if "structuredContent" not in given.result:
         yield Finding(
             f"{_named(definition)} has an outputSchema, and the result has no structuredContent",
-            [evidence(message.place("result", "structuredContent"), None, "a value that fits outputSchema")],
+            [evidence(message.place(*given.steps, "structuredContent"), None, "a value that fits outputSchema")],
             severity,
             related=(definition.flow,),
         )
         return
-    verdict = schema.check(wanted, result["structuredContent"])
+    verdict = _verdict(wanted, given.result["structuredContent"])
     for problem in verdict.problems[:5]:
+        place = message.place(*given.steps, "structuredContent", *problem.path)
         yield Finding(
             f"structuredContent does not fit outputSchema: {one_line(schema.words_of(problem), 120)}",
-            [Evidence(message.place("result", "structuredContent", *problem.path), one_line(problem.words, 120), "outputSchema")],
+            [Evidence(place, one_line(problem.words, 120), "outputSchema")],
             severity,
             related=(definition.flow,),
         )
@@ -649,7 +723,7 @@ def input_error_as_protocol_error(message: Message) -> Iterator[Finding]:
     if message.error_code != rev.INVALID_PARAMS or definition is None or request is None:
         return
     wanted = definition.raw.get("inputSchema")
-    if isinstance(wanted, dict) and schema.check(wanted, request.params.get("arguments", {})).problems:
+    if isinstance(wanted, dict) and _verdict(wanted, request.params.get("arguments", {})).problems:
         yield Finding(
             "arguments that do not fit were answered by -32602: a result with isError reaches the model",
             [evidence(message.place("error", "code"), "-32602", "a result with isError")],
@@ -666,7 +740,7 @@ def input_error_as_protocol_error(message: Message) -> Iterator[Finding]:
     era="both",
     severity="error",
     spec="2026-07-28 schema#calltoolresult",
-    methods=CALL,
+    methods=(*CALL, *OF_TASKS),
     sorts=("result",),
 )
 def tool_result_content_missing(message: Message) -> Iterator[Finding]:
@@ -686,18 +760,13 @@ def tool_result_content_missing(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "a"}
           -> result {"content": []}
     """
-    result = message.result
-    if (
-        message.rpc.kind != "result"
-        or not isinstance(message.rpc.result, dict)
-        or result.get("resultType") not in (None, "complete")
-    ):
+    given = _tool_result(message)
+    if given is None or isinstance(given.result.get("content"), list) or "toolResult" in given.result:
         return
-    if isinstance(result.get("task"), dict) or isinstance(result.get("content"), list) or "toolResult" in result:
-        return
-    what = "absent" if "content" not in result else one_line(dumps(result["content"]), 40)
+    content = given.result.get("content")
+    what = "absent" if "content" not in given.result else one_line(dumps(content), 40)
     yield Finding(
-        f"content of the tool result is {what}", [evidence(message.place("result", "content"), result.get("content"), "an array")]
+        f"content of the tool result is {what}", [evidence(message.place(*given.steps, "content"), content, "an array")]
     )
 
 

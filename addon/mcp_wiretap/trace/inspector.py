@@ -18,6 +18,7 @@ from mcp_wiretap.trace.conversations import Conversations
 from mcp_wiretap.trace.discover import Discoveries
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.expectation import Expectations
+from mcp_wiretap.trace.fetched import Fetched
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.gist import Gists
 from mcp_wiretap.trace.held import Held
@@ -56,6 +57,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Expectations,
     Served,
     Tools,
+    Fetched,
     Clients,
     Requests,
     Rounds,

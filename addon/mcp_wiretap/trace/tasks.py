@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from mcp_wiretap.trace.model import Exchange, Message, Status
+from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -68,6 +69,7 @@ class Task:
     ttl_ms: Any = None
     poll_ms: Any = None
     tool: str | None = None
+    definition: ToolDefinition | None = None  # of the tool, as the client had seen it when it called
     declared: dict[str, Any] = field(default_factory=dict)  # client capabilities of the call that created it
     steps: list[Seen] = field(default_factory=list)
     terminal: Seen | None = None
@@ -287,7 +289,7 @@ class Tasks(Tracker):
         task = Task(
             short_key(task_id), kind, "server", exchange.flow, message.at, exchange.auth, exchange,
             tool=exchange.name if isinstance(name, str) else None, declared=bounded(exchange.capabilities),
-            last_news=message.at,
+            last_news=message.at, definition=exchange.tool.definition if exchange.tool is not None else None,
         )  # fmt: skip
         self._know(task)
         if kind == "core" and exchange.session is not None and "progressToken" in request.meta:

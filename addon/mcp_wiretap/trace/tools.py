@@ -96,6 +96,8 @@ class ToolView:
     why_unknown: str = ""  # why there is no definition
     by_other: bool = False  # only another client with the same Authorization had listed it
     delisted: str = ""  # flow of a later complete list that does not name it
+    seen_at: float = 0.0  # when that list had come
+    stale_at: float | None = None  # when its ttlMs has run out; None: it names none, or 0
     unlisted: str = ""  # without definition: flow of a complete list that does not name it
     first: bool = True  # the first call of this tool by this client since it was (not) known
 
@@ -335,6 +337,9 @@ class Tools(Tracker):
         seen_at, newest = ordered[0]
         view.definition, view.flow = newest.definition, newest.flow_at(seen_at)
         view.earlier = [version.definition for _, version in ordered[1:]]
+        view.seen_at = seen_at
+        ends = [s.fresh_until for s in newest.seen.values() if s.last == seen_at and s.fresh_until > seen_at]
+        view.stale_at = max(ends, default=None)
         view.fresh = frozenset(
             version.definition.flow
             for _, version in ordered[1:]
