@@ -583,8 +583,12 @@ def structured_without_text(message: Message) -> Iterator[Finding]:
 
 
 def _same_json(text: str, value: Any) -> bool:
+    """Whether a text says the value; SDKs wrap what a tool returns into `{"result": ...}` where it is no object."""
+    wrapped = value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
+    if text == wrapped:
+        return True
     try:
-        return bool(json.loads(text) == value)
+        return json.loads(text) in (value, wrapped)
     except (ValueError, RecursionError):
         return False
 
@@ -679,7 +683,7 @@ def unknown_tool_as_iserror(message: Message) -> Iterator[Finding]:
             severity: Severity | None = None if listed and message.exchange.claim.modern else "info"
             words = f"the unknown tool {one_line(name, 60)} was answered by a result with isError"
             place = message.place("result", "content", index, "text")
-            yield Finding(words, [evidence(place, text, "error -32602")], severity)
+            yield Finding(words, [evidence(place, text, "error -32602")], severity, once=severity or "sure")
             return
 
 
