@@ -576,15 +576,12 @@ def retry_ignored(exchange: Exchange) -> Iterator[Finding]:
         legacy initialize
           -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
         legacy tools/call {"name": "a"}
+          id 7
+          label call
           -> sse
-          -> sse-raw id: e1\\nretry: 500\\ndata:\\n\\n
-        GET
-          header Accept: text/event-stream
-          header Mcp-Session-Id: session-1-of-the-example
-          header MCP-Protocol-Version: 2025-11-25
-          header Last-Event-ID: e1
-          -> sse
-          -> closed client
+          -> sse-raw id: e1\\nretry: 9000\\ndata:\\n\\n
+          -> after 2
+          -> result {"content": []}
     """
     for note in _notes(exchange, "retry-ignored"):
         yield Finding(
@@ -716,7 +713,7 @@ def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
         )
     elif status == 409:
         text = "a second GET stream was refused with 409: one stream a session"
-        yield Finding(text, [Evidence("response.status", "409")], "info")
+        yield Finding(text, [Evidence("response.status", "409")], "info", once="409")
 
 
 @rule(
@@ -887,7 +884,7 @@ def initialize_order(fact: Exchange | Message) -> Iterator[Finding]:
             yield Finding(text, place, "info", related=_related(note))
     elif fact.rpc.kind == "request":
         for note in _notes(fact, "early-server-request"):
-            if note.value == fact.method:
+            if note.value == fact.where:
                 text = f"the server sent {one_line(fact.method or '', 60)} before notifications/initialized"
                 yield Finding(text, [evidence(fact.place("method"), fact.method, "ping only")], related=_related(note))
                 return

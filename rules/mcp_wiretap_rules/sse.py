@@ -20,6 +20,7 @@ NOT_OF_A_REQUEST = frozenset(
         "notifications/tasks",
     }
 )  # fmt: skip
+WITHOUT_BATCHES = rev.since("2025-06-18")
 LINGER_S = 5.0  # a stream that stays open so long after its answer is kept open, not merely slow to close
 BURST_S, LONG_S, MANY = 0.05, 1.0, 4  # events buffered upstream: so many within so little, after so long
 
@@ -412,12 +413,13 @@ def event_data_not_jsonrpc(item: StreamItem) -> Iterator[Finding]:
     reading, event = item.reading, item.event
     if reading is None or event.truncated or not event.data.strip() or item.exchange.http_method not in ("GET", "POST"):
         return
-    if reading.kind not in ("not-json", "not-rpc") and not any(m.rpc.kind == "invalid" for m in item.messages):
+    array = reading.kind == "batch" and item.exchange.revision in WITHOUT_BATCHES
+    if not array and reading.kind not in ("not-json", "not-rpc") and not any(m.rpc.kind == "invalid" for m in item.messages):
         return
     if event.event == "endpoint" and item.exchange.http_method == "GET":
         return  # HTTP+SSE: LEG023's
     usual = event.event == "message"
-    why = reading.problem or next((m.rpc.problem for m in item.messages if m.rpc.problem), "")
+    why = reading.problem or next((m.rpc.problem for m in item.messages if m.rpc.problem), "an array" if array else "")
     yield Finding(
         f"the data of an event is no JSON-RPC message ({one_line(why or reading.kind, 60)})",
         [Evidence(f"{item.where}:", one_line(event.data, 120), "one JSON-RPC message")],

@@ -307,21 +307,20 @@ def type_requested_not_acknowledged(message: Message) -> Iterator[Finding]:
 
     Wrong::
 
-        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
-          id 1
+        modern subscriptions/listen {"notifications": {"resourceSubscriptions": ["file:///a"]}}
+          id "updates"
           -> sse
           -> ack {}
-          -> publish notifications/tools/list_changed
+          -> publish notifications/resources/updated {"uri": "file:///a"}
           -> closed client
 
     Right::
 
-        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
-          id 1
+        modern subscriptions/listen {"notifications": {"resourceSubscriptions": ["file:///a"]}}
+          id "updates"
           -> sse
-          -> ack {"toolsListChanged": true}
-          -> publish notifications/tools/list_changed
-          -> closed client
+          -> ack {}
+          -> result {"_meta": {"io.modelcontextprotocol/subscriptionId": "updates"}}
     """
     listen, method = _listen(message), message.method or ""
     if listen is None or listen.granted is None or _lacks(method, listen.asked):

@@ -877,7 +877,7 @@ def output_schema_root_legacy(definition: ToolDefinition) -> Iterator[Finding]:
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}}]}
     """
     given = definition.raw.get("outputSchema")
-    if given is not None and not (isinstance(given, dict) and given.get("type") == "object"):
+    if "outputSchema" in definition.raw and not (isinstance(given, dict) and given.get("type") == "object"):
         place = definition.place("outputSchema", "type")
-        kind = given.get("type") if isinstance(given, dict) else given
+        kind = given.get("type") if isinstance(given, dict) else dumps(given, most=60)
         yield Finding(f"{_named(definition)}: the root of outputSchema is not type object", [evidence(place, kind, "object")])

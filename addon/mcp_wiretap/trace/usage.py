@@ -120,6 +120,8 @@ class Usage(Tracker):
             posts: set[str] = session.facts.setdefault("posts", set())
             if len(posts) < MOST_POSTS:
                 posts.add(exchange.connection)
+            if request is not None and request.method not in ("initialize", "ping"):
+                self._handshake(exchange, session)
             return
         self._version(exchange, session)
         if not session.live:
@@ -136,6 +138,8 @@ class Usage(Tracker):
         """Catalogue LEG001: the connection had a session, this request does not name it."""
         if self._sessionless:
             self._version_without_session(exchange)
+        if exchange.http_method == "GET":
+            self._listens_without_session(exchange)
         first = exchange.sent[0] if exchange.sent else None
         if exchange.http_method != "POST" or first is None or first.rpc.kind == "invalid":
             return
@@ -152,8 +156,19 @@ class Usage(Tracker):
             return
         if isinstance(first.rpc.id, int) and first.rpc.kind == "request":
             known.facts["last-id"] = first.rpc.id
+        self._session_missing(exchange, known)
+
+    def _session_missing(self, exchange: Exchange, known: Session) -> None:
         others = sum(1 for s in self.inspector.sessions if s.endpoint is exchange.endpoint and s.live)
         _note(exchange, Note("session-missing", None, known.id, known.initialize_flow, others <= 1))
+
+    def _listens_without_session(self, exchange: Exchange) -> None:
+        """A GET for the event stream on the connection of a session, without its id; a browser's GET asks for other things."""
+        known = self._connections.get((exchange.endpoint.url, exchange.connection))
+        if known is None or not known.live or known.transport != "streamable" or exchange.auth != known.facts.get("auth"):
+            return
+        if "text/event-stream" in (exchange.request_fields.first("accept") or "").lower() and known.revision != "2024-11-05":
+            self._session_missing(exchange, known)
 
     def _continued(self, exchange: Exchange, first: Message) -> Session | None:
         """The session whose count of ids a request goes on with, or to whose server an answer goes, on another connection."""
@@ -400,12 +415,12 @@ class Usage(Tracker):
         needed, declared = _CLIENT_NEEDS.get(method), session.client_capabilities
         if needed is not None and declared is not None and needed not in declared:
             message.found = Note("client-capability", method, needed, session.initialize_flow)
+        if session.initialized_at is None and session.initialize_flow:
+            _note(exchange, Note("early-server-request", message.where, None, session.initialize_flow))
         if session.transport == "http+sse":
             return
         if session.id:
             self._asked(message, session)
-        if session.initialized_at is None and session.initialize_flow:
-            _note(exchange, Note("early-server-request", method, None, session.initialize_flow))
         request = exchange.request
         answered = request is not None and request.answer is not None and request.answer.exchange is exchange
         orphan = answered if exchange.http_method == "POST" else "resumes" not in exchange.facts
