@@ -182,7 +182,7 @@ class Tasks(Tracker):
         related = message.meta.get("io.modelcontextprotocol/related-task")
         task = self.find(message.exchange, related.get("taskId")) if isinstance(related, dict) else None
         if not isinstance(related, dict) and (session := message.exchange.session) is not None:
-            task = session.facts.get("task-tokens", {}).get(id_key(message.params.get("progressToken")))
+            task = session.facts.get("token-tasks", {}).get(id_key(message.params.get("progressToken")))
             if task is not None:
                 message.exchange.facts.setdefault("progress-of-task", {})[message.where] = task
         end = task.terminal if task is not None else None
@@ -293,7 +293,7 @@ class Tasks(Tracker):
         )  # fmt: skip
         self._know(task)
         if kind == "core" and exchange.session is not None and "progressToken" in request.meta:
-            tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault("task-tokens", OrderedDict())
+            tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault("token-tasks", OrderedDict())
             tokens[id_key(request.meta["progressToken"])] = task
             if len(tokens) > MOST_TOKENS:
                 tokens.popitem(last=False)
@@ -489,7 +489,7 @@ def _made_at(message: Message) -> float:
 def _reuses_token(message: Message) -> None:
     """A progress token belongs to the newest request that carries it."""
     session = message.exchange.session
-    tokens = session.facts.get("task-tokens") if session is not None else None
+    tokens = session.facts.get("token-tasks") if session is not None else None
     if tokens and "progressToken" in message.meta:
         tokens.pop(id_key(message.meta["progressToken"]), None)
 
