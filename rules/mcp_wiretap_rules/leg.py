@@ -1141,15 +1141,24 @@ def http_sse_endpoint(item: StreamItem | Exchange) -> Iterator[Finding]:
     if event.event == "endpoint":
         if event.index > 0:
             yield Finding("a second endpoint event", [evidence(f"{item.where}:", event.data, "one endpoint event")], "warning")
-        target = uri.split(event.data)
-        if target.netloc and exchange.authority and target.netloc.lower() != exchange.authority.lower():
-            own = uri.split(exchange.url)
-            if target.netloc.lower() != own.netloc.lower():
-                text = f"the endpoint event names another origin, {one_line(target.netloc, 60)}"
-                yield Finding(text, [evidence(f"{item.where}:", event.data, "the same origin")], "warning")
+        other = _other_origin(exchange, event.data)
+        if other:
+            text = f"the endpoint event names another origin, {one_line(other, 60)}"
+            yield Finding(text, [evidence(f"{item.where}:", event.data, "the same origin")], "warning")
     elif event.event != "message" and any(m.rpc.kind != "invalid" for m in item.messages):
         text = f"a message came in an event of the type {one_line(event.event, 40)!r}"
         yield Finding(text, [evidence(f"{item.where}:event", event.event, "message")], "warning")
+
+
+def _other_origin(exchange: Exchange, address: str) -> str:
+    """The origin of an announced address, where it is not the one that the client had called; "" where it is."""
+    target, own = uri.split(address), uri.split(exchange.url)
+    if not target.netloc or not exchange.authority:
+        return ""
+    if target.netloc.lower() not in (exchange.authority.lower(), own.netloc.lower()):
+        return target.netloc
+    # Behind a reverse proxy the client may have called by another scheme.
+    return f"{target.scheme}://{target.netloc}" if target.scheme not in ("", own.scheme) and not exchange.reverse else ""
 
 
 @rule(
