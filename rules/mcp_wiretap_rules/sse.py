@@ -280,9 +280,11 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     if event.id:
         shown = one_line(event.id, 40)
         yield Finding(f"the event has the id {shown}", [evidence(f"{item.where}:id", event.id, "no id")], once="id")
-    elif event.retry is not None:
-        place = [evidence(f"{item.where}:retry", str(event.retry), "no retry")]
-        yield Finding("the event has a retry field", place, "info", once="retry")
+    retry = item.exchange.stream.retry if item.exchange.stream is not None else None
+    if retry is not None:
+        yield Finding(
+            "the stream has a retry field", [Evidence("response.body:", f"retry: {retry}", "no retry")], "info", once="retry"
+        )
 
 
 @rule(

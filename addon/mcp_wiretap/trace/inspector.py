@@ -278,7 +278,9 @@ class Inspector:
     def _parse(self, exchange: Exchange, open_: _Open, data: bytes, at: float) -> None:
         stream = exchange.stream
         assert stream is not None
-        for sse in open_.parser.feed(data):
+        events = open_.parser.feed(data)
+        stream.retry = open_.parser.retry
+        for sse in events:
             stream.count += 1
             stream.times.append(at)
             stream.first_at = stream.first_at if stream.first_at is not None else at

@@ -130,6 +130,7 @@ class Stream:
     times: list[float] = field(default_factory=list)
     count: int = 0
     comments: int = 0
+    retry: int | None = None  # the newest retry field, of an event or alone in its block
     first_at: float | None = None
     last_at: float | None = None
     http_sse: bool = False  # first dispatched event is `endpoint`: the 2024-11-05 transport

@@ -530,6 +530,8 @@ class Usage(Tracker):
             return
         if exchange.unchecked and exchange.stream is not None:
             session.facts["events-lost"] = True
+        if exchange.stream is not None and exchange.stream.retry is not None:  # a retry field needs no event
+            exchange.facts["retry-ms"] = session.facts["retry-ms"] = exchange.stream.retry
         if not exchange.facts.get("dead-session") or exchange.status is None:
             return
         if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
