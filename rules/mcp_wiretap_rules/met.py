@@ -685,7 +685,8 @@ def progress_token_type(message: Message) -> Iterator[Finding]:
     needs=("fact:reuse",),
 )
 def progress_token_reused(message: Message) -> Iterator[Finding]:
-    """Each request that is running has a progress token of its own. Judged within one connection or one legacy session.
+    """Each request that is running has a progress token of its own. Over different connections, and outside a legacy session, it
+    may be two clients of the same name, and is noted only.
 
     Why: progress of the one is shown as progress of the other.
 
@@ -712,10 +713,14 @@ def progress_token_reused(message: Message) -> Iterator[Finding]:
     found: list[Reuse] = message.exchange.facts.get("reuse", [])
     for reuse in found:
         if reuse.what == "progressToken":
+            mild = reuse.how == "same-name"
             yield Finding(
-                f"progressToken {one_line(dumps(reuse.value), 40)} belongs to a request that is still running",
+                f"progressToken {one_line(dumps(reuse.value), 40)} belongs to a request that is still running"
+                + (", perhaps another client's of that name" if mild else ""),
                 [evidence(message.place("params", "_meta", "progressToken"), reuse.value, "a token of its own")],
+                "info" if mild else None,
                 related=(reuse.flow,),
+                once="same-name" if mild else None,
             )
 
 

@@ -156,7 +156,8 @@ def request_id_type(message: Message) -> Iterator[Finding]:
     needs=("fact:reuse",),
 )
 def id_reused_in_flight(message: Message) -> Iterator[Finding]:
-    """A client must not use the id of a request that is still unanswered. Judged only where both came over one connection.
+    """A client must not use the id of a request that is still unanswered. Over different connections it may be two clients of the
+    same name, and is noted only, unless that name has shown one rising sequence of ids.
 
     Why: whoever keeps requests by id (a gateway, an SDK) mixes up the two answers.
 
@@ -180,12 +181,22 @@ def id_reused_in_flight(message: Message) -> Iterator[Finding]:
           id 1
           -> result {"content": []}
     """
-    for reuse in _reuses(message, "id", "in-flight"):
+    for reuse in _reuses(message, "id", *_IN_FLIGHT):
+        mild = reuse.how == "same-name"
         yield Finding(
-            f"id {one_line(dumps(reuse.value), 40)} is still in use on this connection (or a gateway shares it)",
+            f"id {one_line(dumps(reuse.value), 40)} is still in use {_IN_FLIGHT[reuse.how]}",
             [evidence(message.place("id"), reuse.value, "an id that is not in flight")],
+            "info" if mild else None,
             related=(reuse.flow,),
+            once="same-name" if mild else None,
         )
+
+
+_IN_FLIGHT = {
+    "in-flight": "on this connection (or a gateway shares it)",
+    "one-sender": "by this client, whose ids have been one sequence so far",
+    "same-name": "on another connection: reused, or two clients of that name",
+}
 
 
 def _reuses(message: Message, what: str, *how: str) -> list[Reuse]:

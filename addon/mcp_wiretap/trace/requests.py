@@ -2,12 +2,13 @@
 answered twice, who was asked to wait.
 
 JSON-RPC ids are unique per sender only, and HTTP does not show the sender: two requests are known to be one sender's when they
-came over one client connection, or in one legacy session (catalogue RPC004, A26).
+came over one client connection, in one legacy session, or under a name that has shown one rising sequence of ids (catalogue
+RPC004, A26).
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_wiretap.trace.model import Exchange, Message
@@ -20,14 +21,17 @@ from mcp_wiretap.wire.secret import one_line
 MOST = 2_000  # ids remembered of one connection or session
 SESSIONLESS = 200  # and of one connection to a server that gives no session id
 PLACES = 500  # connections without session whose ids are remembered, and those that modern requests came over
+RISING = 5  # ids in a row that show one sender
 SETTLED_S = 2.0  # a cancellation may cross its answer on the way
+_TASK_OVER = frozenset({"completed", "failed", "cancelled"})
 _LIMITED = frozenset({429, 503})
 _TRANSPORT_RETRY = frozenset({401, 403, 408, 429, 502, 503, 504})
 
 
 @dataclass(slots=True)
 class Reuse:
-    """An id or a token that an earlier request had. `how`: in-flight (same connection), in-session, transport-retry,
+    """An id or a token that an earlier request had. `how`: in-flight (same connection), one-sender (another connection, but one
+    sequence of ids), same-name (another connection, the same Authorization and clientInfo), in-session, transport-retry,
     no-session (same connection to a legacy server that gives no session id)."""
 
     what: str  # id, progressToken
@@ -66,6 +70,36 @@ class _Issued:
     answer_event: str | None = None  # SSE event id of the answer
 
 
+@dataclass(slots=True)
+class _TaskToken:
+    """The progress token of a request that was to become a task."""
+
+    flow: str
+    task: str = ""  # its taskId, while it runs
+
+
+@dataclass(slots=True)
+class _Sender:
+    """Who goes by one Authorization and clientInfo: one client, or several copies of it."""
+
+    open: dict[Hashable, Message] = field(default_factory=dict)
+    last: int | None = None
+    ids: int = 0
+    rising: bool = True  # each id was greater than the one before
+
+    @property
+    def one(self) -> bool:
+        return self.rising and self.ids >= RISING
+
+    def used(self, value: Any) -> None:
+        if not self.rising:
+            return
+        if not isinstance(value, int) or isinstance(value, bool) or (self.last is not None and value <= self.last):
+            self.rising = False
+        else:
+            self.last, self.ids = value, self.ids + 1
+
+
 class Requests(Tracker):
     """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `answered-twice` (list of
     AnsweredTwice), `capabilities-change` (flow of the request before, words added, words gone), `posted-after-modern` (a response
@@ -77,6 +111,7 @@ class Requests(Tracker):
         super().__init__(inspector)
         # (endpoint, connection) -> id -> request in flight
         self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
+        self._senders: Recent[tuple[str, str, tuple[str, str]], _Sender] = Recent(self.limits.state)
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
         self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
         self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
@@ -112,6 +147,8 @@ class Requests(Tracker):
                 self._replies(message)
         elif kind == "notification" and message.method == "notifications/cancelled" and not exchange.claim.modern:
             self._cancels(message)
+        elif message.method == "notifications/tasks/status" and exchange.session is not None:
+            self._task_status(message, exchange.session, message.params)
 
     def ended(self, exchange: Exchange) -> None:
         if exchange.status in _LIMITED:
@@ -119,10 +156,13 @@ class Requests(Tracker):
         table = self._open.get((exchange.endpoint.url, exchange.connection))
         if table is None:
             return
+        sender = self._sender(exchange)
         for message in exchange.sent:
             key = id_key(message.rpc.id)
             if table.get(key) is message:
                 del table[key]
+            if sender is not None and sender.open.get(key) is message:
+                del sender.open[key]
         if not table:
             del self._open[exchange.endpoint.url, exchange.connection]
 
@@ -150,10 +190,39 @@ class Requests(Tracker):
         if other is not None and other.answer is None:
             _note(exchange, Reuse("id", message.rpc.id, other.exchange.flow, "in-flight"))
         self._token(message, table.values(), "in-flight")
+        sender = self._sender(exchange)
+        if sender is not None:
+            self._elsewhere(message, key, sender)
         self._capabilities(message)
         table[key] = message
         if len(table) > MOST:
             table.popitem(last=False)
+
+    def _sender(self, exchange: Exchange) -> _Sender | None:
+        """Who sent it, as far as it says so; None without clientInfo."""
+        if exchange.client_info is None:
+            return None
+        who = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+        sender = self._senders.get(who)
+        if sender is None:
+            sender = _Sender()
+            self._senders.put(who, sender)
+        return sender
+
+    def _elsewhere(self, message: Message, key: Hashable, sender: _Sender) -> None:
+        """What is in flight under the same name over other connections. Probes may well have one id in all clients."""
+        connection = message.exchange.connection
+        how = "one-sender" if sender.one else "same-name"
+        other = sender.open.get(key)
+        elsewhere = other is not None and other.answer is None and other.exchange.connection != connection
+        if other is not None and elsewhere and (sender.one or "server/discover" not in (message.method, other.method)):
+            _note(message.exchange, Reuse("id", message.rpc.id, other.exchange.flow, how))
+        if "progressToken" in message.meta:
+            self._token(message, [m for m in sender.open.values() if m.exchange.connection != connection], how)
+        sender.used(message.rpc.id)
+        sender.open[key] = message
+        if len(sender.open) > MOST:
+            del sender.open[next(iter(sender.open))]
 
     def _capabilities(self, message: Message) -> None:
         """What a client declares differently from its request before (MET016)."""
@@ -177,11 +246,42 @@ class Requests(Tracker):
             retry = _unanswered(before.exchange) and before.body == message.rpc.body
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "transport-retry" if retry else "in-session"))
         self._token(message, [m for m in session.from_client.values() if m is not message], "in-session")
-        params = message.params
-        issued[key] = _Issued(exchange.flow, message.method, message.rpc.body, isinstance(params.get("task"), dict), exchange)
+        task = isinstance(message.params.get("task"), dict)
+        self._token_of_task(message, session, task)
+        issued[key] = _Issued(exchange.flow, message.method, message.rpc.body, task, exchange)
         if len(issued) > MOST:
             issued.popitem(last=False)
             session.facts["issued-dropped"] = True
+
+    @staticmethod
+    def _token_of_task(message: Message, session: Session, task: bool) -> None:
+        """A task of 2025-11-25 keeps the token of its request as long as it runs."""
+        token = message.meta.get("progressToken")
+        if token is None:
+            return
+        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get("task-tokens") or OrderedDict()
+        used = tokens.get(id_key(token))
+        if used is not None and used.task:
+            _note(message.exchange, Reuse("progressToken", token, used.flow, "in-session"))
+        elif task:
+            session.facts["task-tokens"] = tokens
+            tokens[id_key(token)] = _TaskToken(message.exchange.flow)
+            if len(tokens) > MOST:
+                tokens.popitem(last=False)
+
+    @staticmethod
+    def _task_status(message: Message, session: Session, status: dict[str, Any]) -> None:
+        """A task was created, or is over: its token is in use, or free."""
+        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get("task-tokens") or OrderedDict()
+        over = str(status.get("status")) in _TASK_OVER
+        request = message.request
+        created = request.meta.get("progressToken") if request is not None and "task" in request.params else None
+        if created is not None and (known := tokens.get(id_key(created))) is not None:
+            known.task = "" if over else one_line(str(status.get("taskId", "")), 200)
+        elif over:
+            gone = one_line(str(status.get("taskId", "")), 200)
+            for key in [key for key, known in tokens.items() if known.task == gone]:
+                del tokens[key]
 
     def _without_session(self, message: Message) -> None:
         """A legacy request to a server that gives no session id: other clients may share the connection."""
@@ -204,6 +304,9 @@ class Requests(Tracker):
         session = exchange.session or (request.exchange.session if request is not None else None)
         if session is None or exchange.claim.modern:
             return
+        if "task-tokens" in session.facts:
+            task = message.result.get("task")
+            self._task_status(message, session, task if isinstance(task, dict) else message.result)
         key = id_key(request.rpc.id if request is not None else message.rpc.id)
         table = session.facts.get("issued")
         if request is not None and request.method == "initialize" and message.rpc.kind == "result":
