@@ -376,8 +376,8 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     sep="1932",
     versions=NEWEST,
     always=True,
-    kinds=MCP,
-    needs=("fact:token",),
+    kinds=(*MCP, *OAUTH),
+    needs=("fact:token", "fact:authorization"),
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
@@ -400,6 +400,10 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
           header DPoP: eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJodG0iOiJQT1NUIiwiaHR1IjoiaHR0cDovL3NlcnZlci5leGFtcGxlL21jcCIsImlhdCI6MTgwMDAwMDAwMSwianRpIjoiYTEiLCJhdGgiOiJQckc5UTVsSDYzWXBtT1Ztek1MZ21jZVJFWXN2UUZlY3hQZmFLMUJodF9rIn0.c2lnbmF0dXJl
           -> result {"tools": []}
     """
+    called = call_of(exchange, NEWEST)
+    if called is not None and called[1].nonce_left_out:
+        text = "the token request has no nonce in its DPoP proof, which the server has asked for"
+        yield Finding(text, [Evidence("request.header:DPoP", "(no nonce)", "the nonce")], related=(called[1].nonce_left_out,))
     token: Token | None = exchange.facts.get("token")
     if token is None or not token.bound:
         return

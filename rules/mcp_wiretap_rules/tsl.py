@@ -15,6 +15,7 @@ from mcp_wiretap.wire.values import is_number, is_time
 SPEC = "2025-11-25 basic/utilities/tasks"
 VERSIONS = ("2025-11-25",)
 RELATED = "io.modelcontextprotocol/related-task"
+TASK_METHODS = ("tasks/get", "tasks/list", "tasks/cancel", "tasks/result")
 # What may be asked for as a task, and where its receiver declares that.
 AUGMENTED = {
     "tools/call": ("tools", "call"),
@@ -332,11 +333,12 @@ def legacy_related_task(message: Message) -> Iterator[Finding]:
           -> result {"content": [], "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
     """
     kind, method = message.rpc.kind, message.method
-    member = "result" if kind == "result" else "params"
+    own = message.request.method if message.request is not None else method  # of an answer: what it answers
+    if kind == "result" and own not in TASK_METHODS:
+        return
     related = message.meta.get(RELATED)
     given = related.get("taskId") if isinstance(related, dict) else None
-    place = message.place(member, "_meta", RELATED, "taskId")
-    own = message.request.method if message.request is not None else method  # of an answer: what it answers
+    place = message.place("result" if kind == "result" else "params", "_meta", RELATED, "taskId")
     if own in ("tasks/get", "tasks/list", "tasks/cancel", "notifications/tasks/status"):
         if RELATED in message.meta:
             text = f"{one_line(own or '', 60)} names its task by itself, and has related-task metadata"

@@ -153,8 +153,13 @@ class Listed(Tracker):
 
     def _reread(self, exchange: Exchange) -> None:
         """Reads that gave nothing are judged anew by what the server lists (RSC001)."""
+        listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
+        both = all(k in listed and exchange.auth in listed[k].names for k in ("resources", "resourceTemplates"))
         for read in [r for r in self._empty if (r.endpoint, r.auth) == (exchange.endpoint, exchange.auth)]:
             self.inspector.rejudge(read)
+            if both:
+                self._empty.remove(read)
+                self.inspector.held.free(read, self.name)
 
     def _read(self, message: Message) -> None:
         contents = message.result.get("contents")

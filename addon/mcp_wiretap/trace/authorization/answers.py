@@ -110,6 +110,8 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
     error = value.get("error")
     if isinstance(error, str):
         call.error = error[:200]
+        if error == "use_dpop_nonce":
+            tables.nonces.put((exchange.url, call.client_id or ""), exchange.flow)
         if secrets is not None and secrets.assertion:
             tables.rejected.put(secrets.assertion, exchange.flow)
             tables.grants.put((exchange.url, call.client_id or ""), (call.grant, exchange.flow, exchange.started))

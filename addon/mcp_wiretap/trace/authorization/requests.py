@@ -5,6 +5,7 @@ from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMe
 from mcp_wiretap.trace.authorization.steps import Secrets, Server, Step, StepKind, TokenCall
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import one_line
 
 POSTED: dict[str, StepKind] = {"token": "token", "registration": "registration", "revocation": "revocation", "pushed": "pushed"}
@@ -161,6 +162,10 @@ def _token(step: Step, exchange: Exchange, tables: Tables) -> None:
     if secrets.assertion:
         call.rejected_before = tables.rejected.get(secrets.assertion) or ""
         call.exchanged = tables.identities.get(secrets.assertion) or ""
+    asked = tables.nonces.pop((exchange.url, call.client_id or "")) if len(tables.nonces) else None
+    proof = jose.read(exchange.request_fields.first("dpop") or "") if asked is not None else None
+    if asked is not None and (proof is None or proof.text("nonce") is None):
+        call.nonce_left_out = asked
     refused = tables.grants.get((exchange.url, call.client_id or ""))
     if refused is not None and refused[0] != call.grant and exchange.started - refused[2] < AT_ONCE:
         call.switched_from = refused[:2]

@@ -214,6 +214,7 @@ class TokenCall:
     assertion_typed: bool = True  # a client assertion comes with its type
     rejected_before: str = ""  # flow in which the same assertion was refused
     exchanged: str = ""  # flow of the token exchange that gave the assertion as an ID-JAG
+    nonce_left_out: str = ""  # flow in which the server had asked for a nonce in the DPoP proof
     switched_from: tuple[str, str] | None = None  # grant and flow of an assertion refused just before
     code_elsewhere: str = ""  # the token endpoint of the server that issued the code, where this is another one
     answered: bool = False

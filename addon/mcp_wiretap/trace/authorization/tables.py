@@ -42,6 +42,9 @@ class Tables:
     rejected: Recent[bytes, str] = field(default_factory=_table)  # assertions that were refused
     waiting: Recent[tuple[str, str], list[Step]] = field(default_factory=_table)  # by client id and redirect_uri: newest requests
     identities: Recent[bytes, str] = field(default_factory=_table)  # identity assertions that a token exchange gave
+    nonces: Recent[tuple[str, str], str] = field(
+        default_factory=_table
+    )  # token endpoint, client id -> flow that asked for a nonce
     grants: Recent[tuple[str, str], tuple[str, str, float]] = field(
         default_factory=_table
     )  # refused assertions: grant, flow, when

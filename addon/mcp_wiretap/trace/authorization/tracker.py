@@ -33,7 +33,7 @@ OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
 SHORTEST = 16  # characters of what may be a token
-BARE = 5  # requests without token on one connection
+BARE = 50  # requests without token that wait for the next one on their connection
 NONCE = 500  # characters
 PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
@@ -54,6 +54,7 @@ class Authorization(Tracker):
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
         self._watched: dict[str, Exchange] = {}
         self._queried: OrderedDict[bytes, Exchange] = OrderedDict()  # by the digest of a value in the query
+        self._bare = 0  # requests without token that are kept
         self._bearers: Recent[tuple[str, str], tuple[str, list[Exchange]]] = Recent(OPEN)  # connection and endpoint -> the newest
         # token there, and what was refused since for having none
         self._numbers = 0
@@ -162,15 +163,22 @@ class Authorization(Tracker):
             if before is not None and before[0] == exchange.auth and not bare.released:
                 bare.facts["token-left-out"] = (token, exchange.flow)
                 self.inspector.rejudge(bare)
-            self.inspector.held.free(bare, "bare")
+            self._free_bare(bare)
         if exchange.connection:
-            self._bearers.put(key, (exchange.auth, []))
+            for _, forgotten in self._bearers.put(key, (exchange.auth, [])):
+                for bare in forgotten:
+                    self._free_bare(bare)
 
     def _without_token(self, exchange: Exchange) -> None:
         before = self._bearers.get((exchange.connection, exchange.endpoint.url))
-        if before is not None and len(before[1]) < BARE and exchange.session is None:
+        if before is not None and self._bare < BARE and exchange.session is None:
             before[1].append(exchange)
+            self._bare += 1
             self.inspector.held.keep(exchange, "bare")
+
+    def _free_bare(self, exchange: Exchange) -> None:
+        self._bare -= 1
+        self.inspector.held.free(exchange, "bare")
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
