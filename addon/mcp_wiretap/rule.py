@@ -48,7 +48,7 @@ from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, mask, one_line
+from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, is_secret, mask, shown
 
 __all__ = [
     "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Silence", "Unchecked", "evidence", "find_rules", "load_module",
@@ -171,11 +171,14 @@ def _shown(where: str, value: Any) -> str:
     if value is None:
         return "(absent)"
     if not isinstance(value, str):  # secrets are strings
-        return one_line(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
+        return shown(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
     tail = where.rpartition(":")[2]
-    if tail.lower() in SECRET_HEADERS or (tail.rpartition("/")[2] in SECRET_MEMBERS and not tail.endswith("/error/code")):
+    *within, name = tail.split("/")
+    entered = not ENTERED.isdisjoint(within)
+    secret = name in SECRET_MEMBERS and not entered and not tail.endswith("/error/code")
+    if secret or is_secret(name, value, entered) or tail.lower() in SECRET_HEADERS:
         return value if value in STAND_INS else mask(value)
-    return one_line(value, _LONGEST)
+    return shown(value, _LONGEST)
 
 
 def rules_of(module: ModuleType) -> list[Rule]:

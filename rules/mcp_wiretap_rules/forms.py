@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Severity
-from mcp_wiretap.trace.annotations import looks_secret
 from mcp_wiretap.trace.schema import check, kind_of
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import looks_secret, one_line
 
 type Steps = tuple[str | int, ...]
 

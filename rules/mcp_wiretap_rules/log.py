@@ -1,6 +1,5 @@
 """LOG: notifications/message and the level asked for (2026-07-28 server/utilities/logging)."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,7 @@ from mcp_wiretap.trace.discover import advertised
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap.wire.secret import SECRET_TEXT, mask, one_line
 from mcp_wiretap_rules.sse import answer_before
 
 LOGGING = "2026-07-28 server/utilities/logging"
@@ -273,15 +272,6 @@ def _without_session(exchange: Exchange) -> tuple[dict[str, Any], str] | None:
     return (endpoint.capabilities, "") if endpoint.capabilities is not None else None
 
 
-_WORDS = r"(?:password|passwd|secret|api[_-]?key)"
-_SHOWN = r"(?!\*|<|\[|\{|x{3}|null\b|none\b|redacted|hidden|masked)"  # not what stands in for one
-_SECRETS = re.compile(
-    r"Bearer\s+[A-Za-z0-9._~+/-]{16,}|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{6,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    rf"|(?i:\b{_WORDS}\s*[=:]\s*{_SHOWN}[^\s\"',;]{{3,}})|(?i:\"{_WORDS}\"\s*:\s*\"{_SHOWN}[^\"]{{3,}})"
-)
-
-
 @rule(
     "LOG006",
     "log-secret",
@@ -319,7 +309,7 @@ def log_secret(message: Message) -> Iterator[Finding]:
     """
     data = message.params.get("data")
     text = data if isinstance(data, str) else dumps(data)
-    found = _SECRETS.search(text[:100_000])
+    found = SECRET_TEXT.search(text[:100_000])
     if found:
         yield Finding(
             "a log message holds what looks like a secret",

@@ -169,6 +169,18 @@ def test_secrets_are_masked_wherever_they_stand():
     assert "TOPSECRET" not in page.request(subject) + page.response(subject)
 
 
+def test_secrets_inside_texts_and_by_the_names_of_arguments_are_masked_and_code_is_read():
+    script = """modern tools/call {"name": "a", "arguments": {"api_key": "TOPSECRET-1", "note": "Authorization: Bearer TOPSECRET123456", "code": "print(1+1) # hello"}}
+  -> sse
+  -> notify notifications/message {"level": "info", "data": "sent Authorization: Bearer TOPSECRET1234567 to https://h/p?token=TOPSECRET12345678"}
+  -> result {"content": [{"type": "text", "text": "https://h/p?api_key=TOPSECRET"}]}
+"""  # noqa: E501 - a line of a script is a message
+    (subject,) = subjects(script)
+    shown = page.request(subject) + page.response(subject)
+    assert "TOPSECRET" not in shown and "Authorization: Bearer (sha" in shown
+    assert 'code: "print(1+1) # hello"' in shown and '"code": "print(1+1) # hello"' in shown
+
+
 if __name__ == "__main__":
     for found in sorted(VIEWS.glob("*.txt")):
         its_script, its_head, its_side, its_number, _ = parts(found)

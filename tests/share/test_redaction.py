@@ -134,6 +134,25 @@ def test_the_user_names_more_by_key_path_or_expression(what: str, tmp_path: Path
     assert city != "Rome" and len(city) == 4
 
 
+def test_a_token_in_a_text_is_replaced_also_where_the_text_ends_with_it(tmp_path: Path) -> None:
+    challenge = 'Bearer resource_metadata2="https://h.example/.well-known/x"'
+    note, log = "Authorization: Bearer TEXTSECRET123456", "login with password: hunter22"
+    asked = json.dumps({"note": note, "how": "password: required", "code": "print(1+1)", "seen": challenge})
+    record(
+        tmp_path / "token.log",
+        f"""
+modern tools/call {{"name": "a", "arguments": {asked}}}
+  -> sse
+  -> notify notifications/message {{"level": "info", "data": "{log}"}}
+  -> result {{"content": []}}
+""",
+    )
+    for form in ("flow", "har", "jsonl"):
+        made = _exported(tmp_path / "token.log", form)
+        assert b"TEXTSECRET123456" not in made and b"hunter22" not in made
+        assert b"password: required" in made and b"print(1+1)" in made and b"well-known" in made and b"resource_metadata2" in made
+
+
 def test_very_short_secrets_are_replaced_in_their_own_place_only(tmp_path: Path) -> None:
     source = tmp_path / "planted.flow"
     planting.record(source, {name: f"{name}-abcDEF0123456" for name in NAMES} | {"password": "text"}, 1)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wiretap.trace.annotations import MOST_ANNOTATIONS, MOST_POSITIONS, Mirror, looks_secret, read_tool
+from mcp_wiretap.trace.annotations import MOST_ANNOTATIONS, MOST_POSITIONS, Mirror, read_tool
+from mcp_wiretap.wire.secret import looks_secret
 
 
 def found(schema: Any) -> list[tuple[str, str]]:

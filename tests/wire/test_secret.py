@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wiretap.wire.secret import hidden, mask, mask_header, masked, one_line, safe, visible
+from mcp_wiretap.wire.secret import concealed, hidden, mask, mask_header, masked, one_line, safe, shown, visible
 
 ANY = st.text(st.characters())
 
@@ -46,11 +46,61 @@ def test_secret_headers_are_masked(name: str, value: str, shown: str) -> None:
 
 
 def test_secret_members_are_masked_at_any_depth() -> None:
-    value = {"result": [{"requestState": "s3cret", "n": 1}], "code": -32602, "access_token": {"code": "c0de"}, "password": None}
-    shown = masked(value)
-    assert shown["result"] == [{"requestState": mask("s3cret"), "n": 1}]
-    assert (shown["code"], shown["access_token"], shown["password"]) == (-32602, {"code": mask("c0de")}, None)
+    code = "c0de-7f3a9b21"
+    value = {"result": [{"requestState": "s3cret", "n": 1}], "code": -32602, "access_token": {"code": code}, "password": None}
+    seen = masked(value)
+    assert seen["result"] == [{"requestState": mask("s3cret"), "n": 1}]
+    assert (seen["code"], seen["access_token"], seen["password"]) == (-32602, {"code": mask(code)}, None)
     assert hidden("requestState", "s3cret") == mask("s3cret") and hidden("name", "echo") == "echo"
+
+
+def test_a_name_that_says_too_little_is_a_secrets_only_where_the_value_looks_like_one() -> None:
+    call = {"arguments": {"code": "print(1+1) # hello", "key": "name", "token": "9f3c6a0b7d2e4f8a"}}
+    assert masked(call) == {"arguments": {"code": "print(1+1) # hello", "key": "name", "token": mask("9f3c6a0b7d2e4f8a")}}
+
+
+def test_arguments_are_masked_by_more_names_than_members_of_the_protocol() -> None:
+    call = {"arguments": {"api_key": "k-1", "dbPassword": "p", "pageToken": "2"}, "progressToken": "p1", "token_endpoint": "/t"}
+    assert masked(call) == {
+        "arguments": {"api_key": mask("k-1"), "dbPassword": mask("p"), "pageToken": "2"},
+        "progressToken": "p1",
+        "token_endpoint": "/t",
+    }
+    assert masked({"dbPassword": "p"}, entered=True) == {"dbPassword": mask("p")}
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "secret", "after"),
+    [
+        ("Authorization: Bearer TEXTSECRET123456", "Authorization: Bearer ", "TEXTSECRET123456", ""),
+        ('{"note": "Bearer c2VjcmV0LXRva2Vu=="}', '{"note": "Bearer ', "c2VjcmV0LXRva2Vu", '=="}'),
+        ("login with password=hunter22, then", "login with password=", "hunter22", ", then"),
+        ("https://h/p?q=1&api_key=abc#top", "https://h/p?q=1&api_key=", "abc", "#top"),
+        ("GET /p?code=9f3c6a0b7d2e4f8a HTTP/1.1", "GET /p?code=", "9f3c6a0b7d2e4f8a", " HTTP/1.1"),
+        ("key sk-abcdefghij0123456789!", "key ", "sk-abcdefghij0123456789", "!"),
+    ],
+)
+def test_a_secret_inside_a_text_is_masked_and_the_rest_stays(text: str, before: str, secret: str, after: str) -> None:
+    assert concealed(text) == masked([text])[0] == hidden("note", text) == f"{before}{mask(secret)}{after}"
+    assert concealed(concealed(text)) == concealed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Bearer resource_metadata="https://h/.well-known/x", scope="a1"',
+        "the password was wrong: try again",
+        "password=****, Bearer authentication, secret: [hidden]",
+        "https://h/p?code=US&state=CA&key=name",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert concealed(text) == text
+
+
+def test_a_secret_that_is_cut_is_still_one() -> None:
+    text = "x" * 90 + " Bearer abcdefghij0123456789abcdefghij"
+    assert "abcd" not in shown(text, 105) and "Bearer (sha" in shown(text, 105)
 
 
 def test_nothing_is_too_deep_to_be_masked() -> None:
@@ -69,7 +119,7 @@ def test_nothing_is_too_deep_to_be_masked() -> None:
         ("a\u202eb\u200bc\u2066\ufeff", r"a\u202eb\u200bc\u2066\ufeff"),
         ("\U000e0041\U000e0100", r"\U000e0041\U000e0100"),
         ("\u2028\u2029", r"\u2028\u2029"),
-        ("\ud800", r"\ud800"),
+        ("\ud800\ufffe", r"\ud800\ufffe"),
     ],
 )
 def test_what_hides_or_reorders_is_written_out(text: str, shown: str) -> None:

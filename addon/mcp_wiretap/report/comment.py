@@ -5,8 +5,8 @@ ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])][: MESSAGE [ID] (+k)]
 
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
+from mcp_wiretap.wire import secret
 from mcp_wiretap.wire.revision import error_name
-from mcp_wiretap.wire.secret import one_line, safe
 
 NAME = 120  # characters of a name or a method: a line is read at a glance, the whole name is in the content view
 MESSAGE = 300
@@ -118,6 +118,4 @@ def number(value: int) -> int | str:
 
 def shown(text: str, limit: int) -> str:
     """Text from the wire on one line, visible, encodable, cut."""
-    if len(text) <= limit and text.isascii() and text.isprintable():
-        return text
-    return safe(one_line(text, limit))
+    return secret.safe(secret.shown(text, limit))

@@ -27,7 +27,7 @@ from mcp_wiretap.report.words import (
     worst_first,
 )  # fmt: skip
 from mcp_wiretap.trace.finding import RANK
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import shown
 
 WIDEST = 120  # lines longer than this are hard to read
 NARROWEST = 40
@@ -347,7 +347,7 @@ class _Report:
 
     def _shown(self, words: str) -> str:
         """Text that may come from the wire, as it may reach a terminal."""
-        words = one_line(words, LONGEST)
+        words = shown(words, LONGEST)
         return words.encode("ascii", "backslashreplace").decode() if self.ascii_only else words
 
     def _moment(self, at: float) -> datetime | None:

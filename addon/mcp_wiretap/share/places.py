@@ -6,36 +6,17 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from mcp_wiretap.share.members import Leaf, compiled, spelled
-from mcp_wiretap.trace.annotations import looks_secret
-from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS
+from mcp_wiretap.wire.secret import AMBIGUOUS, ENTERED, MEMBERS, PARAMETERS, QUERY, RANDOM, SECRET_HEADERS, TOKENS, looks_secret
 
-_AMBIGUOUS = frozenset({"code", "assertion", "token", "key"})  # also names of what is no secret: the value must look random
-_MEMBERS = (SECRET_MEMBERS - _AMBIGUOUS) | {
-    "accessToken", "refreshToken", "idToken", "clientSecret", "api_key", "apiKey", "apikey", "private_key", "privateKey",
-    "secret_key", "secretKey", "passwd",
-}  # fmt: skip
-_VALUES = frozenset({"arguments", "structuredContent", "inputResponses"})  # what people and models entered or got
-_PARAMETERS = sorted(
-    SECRET_MEMBERS | {
-        "token", "api_key", "apikey", "api-key", "session_id", "sessionId", "sig", "signature", "x-amz-signature",
-        "x-amz-security-token", "id_token_hint", "passwd", "secret", "auth",
-    }
-)  # fmt: skip
 _ONLY_IN_QUERIES = {"code", "state", "token", "key", "sig", "auth", "assertion"}
-_RANDOM = re.compile(rb"(?=[^0-9]*[0-9])[A-Za-z0-9._~+/=:-]{12,}")
-_QUERY = re.compile(
-    rb"(?:^|[?&;#])(" + b"|".join(re.escape(n.encode()) for n in [*_PARAMETERS, "state", "key"]) + rb")=([^&;#\s\"'<>\\]*)",
-    re.I,
-)
+_RANDOM = re.compile(RANDOM.encode())
+_QUERY = re.compile(QUERY.encode(), re.I)
 _TEXT = re.compile(
-    rb"[\s\"'](" + b"|".join(re.escape(n.encode()) for n in _PARAMETERS if n not in _ONLY_IN_QUERIES) + rb")=([^&;#,\s\"'<>\\]+)",
+    rb"[\s\"'](" + b"|".join(re.escape(n.encode()) for n in sorted(PARAMETERS - _ONLY_IN_QUERIES)) + rb")=([^&;#,\s\"'<>\\]+)",
     re.I,
 )
-_TOKENS = re.compile(
-    rb"\b(?i:bearer|dpop)[ \t]+(?=[^\s\"]*[0-9])([A-Za-z0-9._~+/-]{16,}+=*+)(?!\")"
-    rb"|\b(eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)"
-    rb"|\b((?:sk-|gh[opsu]_|github_pat_|glpat-|xox[abposr]-)[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16})\b"
-)
+_SAID = re.compile(rb"\b(?:password|passwd|secret|api[_-]?key)\s*:\s*(?=[^\s\"',;\\]*[0-9])([^\s\"',;\\]{6,})", re.I)
+_TOKENS = re.compile(TOKENS.encode())
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]+")
 _COOKIE = re.compile(rb"(?:^|;)\s*[^=;\s]+=\"?([^;\"]*)")
 _FIRST_COOKIE = re.compile(rb"\s*[^=;\s]+=\"?([^;\"]*)")
@@ -93,10 +74,10 @@ def of_leaf(data: bytes, leaf: Leaf, named: Named) -> Place | None:
         if leaf.number:
             return None
         raw = data[leaf.start : leaf.end]
-        if name in _AMBIGUOUS:
+        if name in AMBIGUOUS:
             wanted = _RANDOM.fullmatch(raw) is not None
         else:
-            wanted = name in _MEMBERS or (not _VALUES.isdisjoint(leaf.path) and looks_secret(name))
+            wanted = name in MEMBERS or (not ENTERED.isdisjoint(leaf.path) and looks_secret(name))
     if not wanted or leaf.start == leaf.end:
         return None
     return Place(leaf.start, leaf.end, data[leaf.start : leaf.end], name, leaf.number)
@@ -112,6 +93,8 @@ def in_text(data: bytes, named: Named) -> Iterator[Place]:
         if named.keys:
             for match in _named(named.keys).finditer(data):
                 yield _parameter(match)
+    for match in _SAID.finditer(data) if b":" in data else ():
+        yield Place(*match.span(1), match.group(1))
     for match in _TOKENS.finditer(data):
         group = match.lastindex or 0
         yield Place(*match.span(group), match.group(group))

@@ -7,11 +7,11 @@ bytes alone. Spec: 2026-07-28 basic/transports/streamable-http#schema-extension.
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
 from mcp_wiretap.wire.jsonrpc import pointer
+from mcp_wiretap.wire.secret import looks_secret
 from mcp_wiretap.wire.values import is_number
 
 WORD = "x-mcp-header"
@@ -256,24 +256,6 @@ def _unsafe(node: dict[str, Any]) -> list[tuple[str, str]]:
 def is_unsafe(value: Any) -> bool:
     """Whether a JSON value is a number outside the range in which JavaScript keeps integers apart."""
     return is_number(value) and not -SAFE_INTEGER <= value <= SAFE_INTEGER
-
-
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SECRET_WORDS = frozenset({"password", "passwd", "secret", "apikey", "credential", "credentials", "authorization", "ssn"})
-_COUNTING = frozenset({"max", "count", "limit", "page", "next", "cursor", "num", "budget"})
-
-
-@lru_cache(maxsize=1_024)
-def looks_secret(name: str) -> bool:
-    """Whether a parameter's name says that its value is a secret (PAR030): by whole words, not by parts of words."""
-    words = [w.lower() for w in _PARTS.findall(name[:200])]
-    for index, word in enumerate(words):
-        beside = words[max(index - 1, 0) : index] + words[index + 1 : index + 2]
-        if word in _SECRET_WORDS or (word == "api" and words[index + 1 : index + 2] == ["key"]):
-            return True
-        if word == "token" and not _COUNTING & set(beside):
-            return True
-    return False
 
 
 def _ascii_lower(text: str) -> str:

@@ -16,11 +16,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from mcp_wiretap.trace.annotations import looks_secret
 from mcp_wiretap.trace.model import HeaderCheck
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire.headers import Comparison, Fields
-from mcp_wiretap.wire.secret import mask
+from mcp_wiretap.wire.secret import looks_secret, mask
 
 VERSION, METHOD, NAME, PARAM = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Param-"
 LONGEST = 1_000  # characters of a value that are kept for showing

@@ -5,6 +5,7 @@ One spelling everywhere: `(sha 4ffafd97, 270 chars)`, the first 8 hex digits of 
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Any
 
 SECRET_HEADERS = frozenset(
@@ -19,13 +20,45 @@ SECRET_MEMBERS = frozenset(
         "subject_token", "actor_token", "code", "code_verifier", "device_code", "password", "registration_access_token",
     }
 )  # fmt: skip
+AMBIGUOUS = frozenset({"code", "assertion", "token", "key"})  # also names of what is no secret: the value must look random
+# Members whose text is a secret whatever it says: those, and what arguments are called that hold one.
+MEMBERS = (SECRET_MEMBERS - AMBIGUOUS) | {
+    "accessToken", "refreshToken", "idToken", "clientSecret", "api_key", "apiKey", "apikey", "private_key", "privateKey",
+    "secret_key", "secretKey", "passwd",
+}  # fmt: skip
+ENTERED = frozenset({"arguments", "structuredContent", "inputResponses"})  # what people and models entered or got
+PARAMETERS = SECRET_MEMBERS | {
+    "token", "api_key", "apikey", "api-key", "session_id", "sessionId", "sig", "signature", "x-amz-signature",
+    "x-amz-security-token", "id_token_hint", "passwd", "secret", "auth", "state", "key",
+}  # fmt: skip
+RANDOM = r"(?=[^0-9]*[0-9])[A-Za-z0-9._~+/=:-]{12,}"
+# Secrets by their form, in groups. A parameter of a challenge (`Bearer realm="x"`) is none.
+TOKENS = (
+    r"\b(?i:bearer|dpop)[ \t]+(?=[^\s\"]*[0-9])([A-Za-z0-9._~+/-]{16,}+(?!=\\*\"[^\s,}\])\\])=*+)"
+    r"|\b(eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)"
+    r"|\b((?:sk-|gh[opsu]_|github_pat_|glpat-|xox[abposr]-)[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16})\b"
+)
+_WORDS = r"(?:password|passwd|secret|api[_-]?key)"
+_SHOWN = r"(?!\*|<|\[|\{|\(sha |x{3}|null\b|none\b|redacted|hidden|masked)"  # not what stands in for one
+# The same in texts for people, where short ones and `password=...` count, too (LOG006).
+_LOOSE = (
+    r"Bearer\s+([A-Za-z0-9._~+/-]{16,}+)(?!=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,})"
+    r"|(-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\s]*)"
+    rf"|(?i:\b{_WORDS}\s*[=:]\s*({_SHOWN}[^\s\"',;]{{3,}}))|(?i:\"{_WORDS}\"\s*:\s*\"({_SHOWN}[^\"]{{3,}}))"
+)
+SECRET_TEXT = re.compile(f"{_LOOSE}|{TOKENS}")
+QUERY = r"(?:^|[?&;#])(" + "|".join(map(re.escape, sorted(PARAMETERS))) + r")=(?!\(sha )([^&;#\s\"'<>\\]*)"
+_QUERY = re.compile(QUERY.replace("^|", "", 1), re.I)  # of a text that is more than a query
+_HINTS = ("earer", "BEARER", "pop", "POP", "PoP", "eyJ", "AKIA", "PRIVATE", "sk-", "gh", "glpat-", "xox")
+_WORD_HINT = re.compile("passw|secret|api", re.I)
 # What is written where a secret would stand, and is none.
 STAND_INS = frozenset({"(absent)", "(not kept)", "(redeemed)", "(the same)"})
 _MASKED = re.compile(r"\(sha [0-9a-f]{8}, [0-9]+ chars\)")
 _DEEPEST = 200
+_BEYOND = 2_000
 # Controls, line separators, zero-width and bidirectional controls, tags: they hide or reorder what a person reads.
 _INVISIBLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
     r"|[\U000e0000-\U000e0fff]"
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -50,20 +83,88 @@ def mask_header(name: str, value: str) -> str:
     return mask(value)
 
 
-def masked(value: Any, depth: int = 0) -> Any:
-    """A copy of a JSON value with the string values of secret members masked."""
+def masked(value: Any, depth: int = 0, entered: bool = False) -> Any:
+    """A copy of a JSON value with the texts of secret members masked, and the secrets that stand in other texts. `entered`: it
+    is of what somebody entered, where more names are a secret's."""
     if depth > _DEEPEST:
         return "(nested too deep to show)"
     if isinstance(value, dict):
-        return {k: hidden(k, v) if isinstance(v, str) else masked(v, depth + 1) for k, v in value.items()}
+        return {
+            k: hidden(k, v, entered) if isinstance(v, str) else masked(v, depth + 1, entered or k in ENTERED)
+            for k, v in value.items()
+        }
     if isinstance(value, list):
-        return [masked(v, depth + 1) for v in value]
-    return value
+        return [masked(v, depth + 1, entered) for v in value]
+    return concealed(value) if isinstance(value, str) else value
 
 
-def hidden(name: str, value: Any) -> Any:
-    """The value of a member as it may be shown: masked where the name is a secret's. (`shown` of `jsonrpc.dumps`.)"""
-    return mask(value) if name in SECRET_MEMBERS and isinstance(value, str) else value
+def hidden(name: str, value: Any, entered: bool = False) -> Any:
+    """The value of a member as it may be shown: masked where it is a secret by its name. (`shown` of `jsonrpc.dumps`.)"""
+    if not isinstance(value, str):
+        return value
+    return mask(value) if is_secret(name, value, entered) else concealed(value)
+
+
+def is_secret(name: str, value: str, entered: bool = False) -> bool:
+    """Whether the text of a member is a secret, by its name; where the name says too little, by its look, too."""
+    if name in AMBIGUOUS:
+        return looks_random(value)
+    return name in MEMBERS or (entered and looks_secret(name))
+
+
+_RANDOM = re.compile(RANDOM)
+
+
+def looks_random(value: str) -> bool:
+    """Whether a text may be a code or a token: a dozen characters without a space, digits among them."""
+    return _RANDOM.fullmatch(value) is not None
+
+
+def concealed(text: str) -> str:
+    """A text with the secrets in it masked: bearer tokens, keys, `password=...`, parameters of URLs. The rest stays."""
+    if "=" in text:
+        text = _QUERY.sub(_conceal_parameter, text)
+    words = (":" in text or "=" in text) and _WORD_HINT.search(text) is not None
+    if words or any(hint in text for hint in _HINTS):
+        text = SECRET_TEXT.sub(_conceal, text)
+    return text
+
+
+def shown(text: str, limit: int) -> str:
+    """A text from the wire as people may see it: its secrets masked, visible, on one line, cut. (A secret is no shorter for being
+    cut, so it is looked for a little beyond.)"""
+    return one_line(concealed(text[: limit + _BEYOND]), limit)
+
+
+def _conceal(found: re.Match[str]) -> str:
+    group = found.lastindex or 0
+    start, end = found.span(group)
+    return found.group()[: start - found.start()] + mask(found.group(group)) + found.group()[end - found.start() :]
+
+
+def _conceal_parameter(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    if not value or (name.lower() in AMBIGUOUS | {"state"} and not looks_random(value)):
+        return found.group()
+    return found.group()[: -len(value)] + mask(value)
+
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset({"password", "passwd", "secret", "apikey", "credential", "credentials", "authorization", "ssn"})
+_COUNTING = frozenset({"max", "count", "limit", "page", "next", "cursor", "num", "budget"})
+
+
+@lru_cache(maxsize=1_024)
+def looks_secret(name: str) -> bool:
+    """Whether a parameter's name says that its value is a secret (PAR030): by whole words, not by parts of words."""
+    words = [w.lower() for w in _PARTS.findall(name[:200])]
+    for index, word in enumerate(words):
+        beside = words[max(index - 1, 0) : index] + words[index + 1 : index + 2]
+        if word in _SECRET_WORDS or (word == "api" and words[index + 1 : index + 2] == ["key"]):
+            return True
+        if word == "token" and not _COUNTING & set(beside):
+            return True
+    return False
 
 
 def safe(text: str) -> str:

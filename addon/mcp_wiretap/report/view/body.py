@@ -6,7 +6,7 @@ from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import note, scalar
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import hidden, visible
+from mcp_wiretap.wire.secret import ENTERED, concealed, is_secret, mask, visible
 
 VALUES = 5_000  # JSON values shown: writing them takes some 20 ms, in which the proxy does nothing else
 TEXT = 4_000  # characters of one string
@@ -77,10 +77,11 @@ def visible_json(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
-def shortened(item: Any, budget: _Budget, depth: int = 0) -> Any:
+def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False) -> Any:
     """A copy with secrets masked, within the budget."""
     budget.values -= 1
     if isinstance(item, str):
+        item = concealed(item)
         room = min(TEXT, max(budget.characters, 40))
         if len(item) > room:
             budget.cut = True
@@ -94,8 +95,8 @@ def shortened(item: Any, budget: _Budget, depth: int = 0) -> Any:
                 budget.cut = True
                 made["…"] = f"{len(item) - len(made)} more members"
                 break
-            masked = hidden(name, inner)
-            made[name] = masked if masked is not inner else shortened(inner, budget, depth + 1)
+            secret = isinstance(inner, str) and is_secret(name, inner, entered)
+            made[name] = mask(inner) if secret else shortened(inner, budget, depth + 1, entered or name in ENTERED)
         return made
     if isinstance(item, list):
         listed: list[Any] = []
@@ -104,6 +105,6 @@ def shortened(item: Any, budget: _Budget, depth: int = 0) -> Any:
                 budget.cut = True
                 listed.append(f"… {len(item) - len(listed)} more")
                 break
-            listed.append(shortened(inner, budget, depth + 1))
+            listed.append(shortened(inner, budget, depth + 1, entered))
         return listed
     return item

@@ -156,7 +156,7 @@ def _question_kind(question: Any) -> str:
 
 def answer_rows(answer: Any, question: Any, indent: int) -> list[Row]:
     """An answer: action and content of an elicitation, the text of a sampling, the roots."""
-    answer = masked(answer)
+    answer = masked(answer, entered=True)
     if not isinstance(answer, dict):
         return [(indent, f"answer: {value(answer, 120)}", "✕ not an object")]
     items: list[tuple[str, str, str]] = []

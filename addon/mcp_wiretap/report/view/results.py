@@ -7,7 +7,7 @@ from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import Row, block, key, pairs, scalar, value
 from mcp_wiretap.report.words import duration, short_flow
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.wire.secret import mask, masked
+from mcp_wiretap.wire.secret import concealed, mask, masked
 
 _LISTS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "roots": "uri"}
 _SHOWN = 60  # entries of one list
@@ -107,7 +107,8 @@ def _question(question: Any) -> list[Row]:
         (4, f"message: {scalar(calls.question_text(question), 300)}", ""),
     ]
     if isinstance(params.get("url"), str):
-        rows.append((4, f"url: {scalar(params['url'], 300)}", "shown as it came; nothing was opened"))
+        how = "shown as it came" if concealed(params["url"]) == params["url"] else "its secrets masked"
+        rows.append((4, f"url: {scalar(params['url'], 300)}", f"{how}; nothing was opened"))
     wanted = params.get("requestedSchema")
     properties = wanted.get("properties") if isinstance(wanted, dict) else None
     if isinstance(properties, dict) and properties:

@@ -70,7 +70,7 @@ def _inputs(subject: Subject, flow: str) -> list[Row]:
 def _short(answer: object) -> str:
     if answer is None:
         return "no answer seen"
-    answer = masked(answer)
+    answer = masked(answer, entered=True)
     if isinstance(answer, dict):
         if "action" in answer:
             content = f" {value(answer['content'], 60)}" if "content" in answer else ""

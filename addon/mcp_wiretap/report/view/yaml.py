@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import one_line, visible
+from mcp_wiretap.wire.secret import concealed, one_line, shown, visible
 
 WIDTH = 100
 TEXT = 400  # characters of one text; the body below shows all of it
@@ -27,14 +27,19 @@ type Row = tuple[int, str, str]  # indentation, what stands there, comment
 
 def scalar(text: str, limit: int = TEXT) -> str:
     """A text as a YAML scalar: plain where that is safe, in double quotes where not."""
-    shown = one_line(text, limit)
-    if _is_plain(shown):
-        return shown
-    return quoted(text, limit)
+    text = concealed(text[: limit + 2_000])
+    line = one_line(text, limit)
+    if _is_plain(line):
+        return line
+    return _in_quotes(text, limit)
 
 
 def quoted(text: str, limit: int = TEXT) -> str:
     """A text in double quotes, in the escapes that JSON and YAML share."""
+    return _in_quotes(concealed(text[: limit + 2_000]), limit)
+
+
+def _in_quotes(text: str, limit: int) -> str:
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return visible(json.dumps(cut, ensure_ascii=False))
 
@@ -121,9 +126,9 @@ def pairs(items: Sequence[tuple[str, str, str]], indent: int) -> list[Row]:
 def columns(lead: str, text: str, indent: int) -> Row:
     """An entry of a list whose text stands in columns; `lead` is the part in front, which is harmless."""
     together = f"{lead}{text}"
-    shown = one_line(together, TEXT)
-    if _is_plain(shown.strip()):
-        return indent, f"- {shown}", ""
+    line = shown(together, TEXT)
+    if _is_plain(line.strip()):
+        return indent, f"- {line}", ""
     return indent, f"- {' ' * (len(lead) - len(lead.lstrip()))}{quoted(together.strip())}", ""
 
 
@@ -137,7 +142,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
         *begun, last = _folded(text, indent)
         out += begun
         if comment:
-            out += _commented(last, one_line(comment, 1_000), column, folded=bool(begun))
+            out += _commented(last, shown(comment, 1_000), column, folded=bool(begun))
         else:
             out.append(last)
     return out
@@ -167,5 +172,5 @@ def _commented(line: str, comment: str, column: int, *, folded: bool) -> list[st
 def note(text: str, indent: int = 0) -> list[str]:
     """A comment that stands alone."""
     width = WIDTH - indent - 2
-    wrapped = textwrap.wrap(one_line(text, 2_000), width, break_on_hyphens=False)
+    wrapped = textwrap.wrap(shown(text, 2_000), width, break_on_hyphens=False)
     return [" " * indent + f"# {part}" for part in wrapped]
