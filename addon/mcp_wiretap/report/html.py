@@ -19,7 +19,7 @@ from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.page import STYLE, TEMPLATE
 from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Group
 from mcp_wiretap.report.words import HEADINGS, counted, duration, link_words, plural, revisions_words, sorted_groups, worst_first
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire import secret
 
 CASES = 20  # findings written out of one group
 ROWS = 500  # of one table
@@ -241,4 +241,4 @@ def prose(text: str) -> Markup:
 
 
 def shown(text: str) -> str:
-    return one_line(text, LONGEST)
+    return secret.shown(text, LONGEST)

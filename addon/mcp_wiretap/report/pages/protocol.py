@@ -423,7 +423,7 @@ def _reply(message: Message) -> dict[str, Any]:
 def _answer(name: str, answer: Any, question: Any) -> dict[str, Any]:
     kind = question.get("method") if isinstance(question, dict) else None
     entry: dict[str, Any] = {"title": f"answer to {shown(name, 60)}", "note": shown(kind or "", 60), "text": "", "code": ""}
-    shown_answer = masked(answer)
+    shown_answer = masked(answer, entered=True)
     if isinstance(answer, dict) and "action" in answer:
         entry["text"] = shown(answer["action"], 40)
         content = answer.get("content")

@@ -7,8 +7,8 @@ from typing import Any
 from mcp_wiretap.report.words import duration, short_flow
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
+from mcp_wiretap.wire import secret
 from mcp_wiretap.wire.revision import error_name
-from mcp_wiretap.wire.secret import one_line
 
 __all__ = ["State", "clock", "duration", "flow_link", "outcome_state", "short_flow", "shown", "size"]
 
@@ -47,7 +47,7 @@ VERDICTS = {
 
 def shown(text: Any, limit: int = LONGEST) -> str:
     """Text from the wire on one line, visible, cut."""
-    return one_line(text if isinstance(text, str) else str(text), limit)
+    return secret.shown(text if isinstance(text, str) else str(text), limit)
 
 
 def clock(at: float | None, zone: tzinfo | None, *, millis: bool = True) -> str:
