@@ -8,7 +8,7 @@ from mcp_wiretap.report.view import body
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import mask_header, masked, visible
+from mcp_wiretap.wire.secret import concealed, mask_header, masked, visible
 
 _NOT_COPIED = frozenset({"content-length", "host", "connection", "transfer-encoding", "accept-encoding", "user-agent"})
 _LONGEST = 20_000
@@ -67,7 +67,7 @@ def as_curl(subject: Subject) -> str:
     words = ["curl", "-sS", "-N"]
     if whole.http_method != "POST":
         words += ["-X", whole.http_method]
-    words.append(shlex.quote(visible(whole.url + (f"?{whole.query}" if whole.query else ""))))
+    words.append(shlex.quote(visible(concealed(whole.url + (f"?{whole.query}" if whole.query else "")))))
     lines = [" ".join(words)]
     for name, value in whole.request_fields:
         if name.lower() not in _NOT_COPIED:
@@ -93,7 +93,7 @@ def as_case(subjects: list[Subject]) -> str:
 def _script(subject: Subject) -> list[str]:
     whole = subject.whole
     query = f"?{whole.query}" if whole.query else ""
-    lines = [visible(f"{whole.http_method} {whole.url}{query}")]
+    lines = [visible(concealed(f"{whole.http_method} {whole.url}{query}"))]
     for name, value in whole.request_fields:
         if name.lower() not in _NOT_COPIED:
             lines.append(visible(f"  +header {name}: {mask_header(name, value)}"))

@@ -12,7 +12,7 @@ from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import error_name
-from mcp_wiretap.wire.secret import mask_header, masked, one_line, visible
+from mcp_wiretap.wire.secret import concealed, mask_header, masked, visible
 
 EVENTS = 150  # of one stream that an opened row shows: the first ones and the last ones
 LONG = 4_000
@@ -116,8 +116,8 @@ def document(whole: Exchange, side: str) -> dict[str, Any]:
 def brief(value: Any, limit: int = 200) -> str:
     """A JSON value on one line."""
     if isinstance(value, str):
-        return one_line(value, limit)
-    return one_line(jsonrpc.dumps(masked(value), most=limit + 1), limit)
+        return shown(value, limit)
+    return shown(jsonrpc.dumps(masked(value), most=limit + 1), limit)
 
 
 def rail(subject: Subject) -> list[dict[str, Any]]:
@@ -265,6 +265,6 @@ def _end(subject: Subject) -> tuple[str, str, str]:
 
 def texts(value: str, limit: int = LONG) -> str:
     """A text of several lines, each visible."""
-    cut = value[:limit]
+    cut = concealed(value)[:limit]
     lines = "\n".join(visible(line) for line in cut.split("\n"))
     return lines if len(value) <= limit else f"{lines}… ({len(value)} characters)"
