@@ -1,5 +1,9 @@
 """Who probed, what came of it, what followed, and the story that is told of it."""
 
+from dataclasses import replace
+
+from mcp_wiretap.example import read_script
+from mcp_wiretap.trace.events import RequestSeen
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange
@@ -169,3 +173,22 @@ def test_clients_past_the_limit_are_forgotten() -> None:
     inspector, exchanges = follow(script + SESSION.replace("\n", "\n  client c0\n", 1), Limits(state=3))
     assert links(inspector) == []
     assert exchanges[-1].outcome == "complete"
+
+
+def repeated(connections: str) -> tuple[int, str] | None:
+    """Probe and fallback, and again, each request on the connection named: which time it was, and the fallback before."""
+    inspector = Inspector()
+    for event in read_script(REFUSED + SESSION + REFUSED + "legacy initialize\n"):
+        if isinstance(event, RequestSeen):
+            event = replace(event, connection=connections[int(event.flow.removeprefix("flow-")) - 1])
+        inspector.feed(event)
+    again = inspector.exchanges["flow-4"].facts["negotiation"].repeat
+    return None if again is None else (again.count, again.earlier)
+
+
+def test_a_client_that_opens_a_connection_for_each_request_is_one_client() -> None:
+    assert repeated("abcd") == repeated("aaaa") == (2, "flow-2")
+
+
+def test_another_connection_is_another_run_of_a_program_that_uses_its_connections_again() -> None:
+    assert repeated("aabb") is None

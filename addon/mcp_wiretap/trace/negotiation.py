@@ -120,6 +120,7 @@ class Client:
     key: Key
     state: Literal["open", "modern", "legacy"] = "open"
     connections: list[str] = field(default_factory=list)  # of its attempts
+    reuses: bool = False  # one of them carried more than one attempt: another connection may be another program then
     last: Exchange | None = None  # newest attempt, while the negotiation is open
     part: Part | None = None  # the part of that attempt
     step: Step | None = None
@@ -133,6 +134,7 @@ class Client:
     fallbacks: int = 0  # complete sequences of probe and fallback
     fallback_at: float = 0.0
     fallback_flow: str = ""
+    fallback_on: set[str] = field(default_factory=set)  # the connections of its attempts until then
     fallback_failed: bool = False  # the era it settled on failed it since
 
 
@@ -224,9 +226,12 @@ class Negotiations(Tracker):
                 part.role, part.after = "fallback", earlier.after  # the handshake over the stream that was found
                 changed = self._link(before.flow, before.started, exchange)
             elif exchange.http_method == "POST" and before.http_method == "POST":
-                client.copies = True
+                beside = refusal is None or exchange.started < refusal.at
+                client.copies = client.copies or beside or exchange.method == before.method
         part.first = not client.connections
-        if exchange.connection not in client.connections:
+        if exchange.connection in client.connections:
+            client.reuses = True
+        else:
             client.connections.append(exchange.connection)
             del client.connections[:-CONNECTIONS]
         client.last, client.part = exchange, part
@@ -249,7 +254,8 @@ class Negotiations(Tracker):
             settled = client.modern_ok or (client.legacy_ok and part.role == "http+sse")  # a GET then opens a listening stream
             if refusal.recognised and not settled and only and after <= PATIENCE:
                 part.premature = not _only_legacy_left(refusal, client.tried)
-            if client.fallbacks and not client.fallback_failed and exchange.connection in client.connections:
+            one = not client.reuses or bool({before.connection, exchange.connection} & client.fallback_on)
+            if client.fallbacks and not client.fallback_failed and one:
                 since = exchange.started - client.fallback_at
                 part.repeat = Repeat(client.fallbacks + 1, since, client.fallback_flow)
         return self._link(refusal.flow, refusal.at, exchange)
@@ -304,6 +310,7 @@ class Negotiations(Tracker):
         if part.role == "fallback":
             client.fallbacks += 1
             client.fallback_at, client.fallback_flow, client.fallback_failed = message.at, exchange.flow, False
+            client.fallback_on = set(client.connections)
         over = " over HTTP+SSE" if exchange.session is not None and exchange.session.transport == "http+sse" else ""
         self._end_step(client, exchange, "legacy", f"agreed on {result.get('protocolVersion', 'no version')}{over}")
 
