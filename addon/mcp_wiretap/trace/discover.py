@@ -90,7 +90,7 @@ def advertised(exchange: Exchange) -> tuple[dict[str, Any], str] | None:
         found: Discovered | None = exchange.endpoint.facts.get(NAME, {}).get(exchange.auth)
         return (found.capabilities, found.flow) if found is not None else None
     session = exchange.session
-    if session is None:
+    if session is None or not session.id:  # the server gives no session id
         told: tuple[dict[str, Any], str] | None = exchange.endpoint.facts.get("initialized", {}).get(exchange.auth)
         return told
     if session.server_capabilities is None:
