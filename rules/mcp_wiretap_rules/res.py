@@ -747,36 +747,45 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
 
 
 def _sampling_blocks(message: Message, revision: str | None) -> Iterator[Finding]:
-    """The content of the messages in a sampling request, wherever it is carried."""
+    """The content of the messages in a sampling request, wherever it is carried. ELI011 looks into what was sampled."""
+    if message.party == "client":
+        return
+    for steps, block in _sampled(message):
+        for flaw in blocks.flaws(block, revision, sampling=True):
+            where = message.place(*steps, *flaw.steps)
+            yield Finding(f"{shapes.path(*steps[1:])} {flaw.words}", [evidence(where, flaw.value)], flaw.severity)
+
+
+def _sampled(message: Message) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The content blocks of sampling in a message of either side, with their places."""
+    contents: list[tuple[tuple[str | int, ...], Any]] = []
     for ask in asks(message):
         listed = ask.params.get("messages") if ask.method == SAMPLE else None
         for index, item in enumerate(listed[:MOST] if isinstance(listed, list) else ()):
-            content = item.get("content") if isinstance(item, dict) else None
-            for place, block in enumerate(content[:MOST] if isinstance(content, list) else [content]):
-                if block is None:
-                    continue  # ELI010
-                steps: tuple[str | int, ...] = ("messages", index, "content", *([place] if isinstance(content, list) else []))
-                for flaw in blocks.flaws(block, revision, sampling=True):
-                    yield Finding(
-                        f"{shapes.path(*steps)} {flaw.words}",
-                        [evidence(ask.place(*steps, *flaw.steps), flaw.value)],
-                        flaw.severity,
-                    )
+            if isinstance(item, dict):
+                contents.append(((*ask.steps, "messages", index, "content"), item.get("content")))
+    if message.party == "client" and message.request is not None and message.request.method == SAMPLE:
+        contents.append((("result", "content"), message.result.get("content")))
+    for steps, content in contents:
+        if isinstance(content, list):
+            yield from (((*steps, place), block) for place, block in enumerate(content[:MOST]))
+        elif content is not None:  # ELI010 and ELI011 tell of a message without any
+            yield steps, content
 
 
 @rule(
     "RES014",
     "annotations-range",
     "Annotations out of range",
-    on="answer",
+    on=("answer", "push", "reply"),
     level="must",
     party="either",
     era="both",
     severity="warning",
     spec="2026-07-28 server/resources#annotations",
     versions=("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
-    methods=("tools/call", "prompts/get", "resources/list", "resources/templates/list", "tasks/result", "tasks/get"),
-    sorts=("result",),
+    methods=("tools/call", "prompts/get", "resources/list", "resources/templates/list", "tasks/result", "tasks/get", SAMPLE),
+    sorts=("result", "request"),
 )
 def annotations_range(message: Message) -> Iterator[Finding]:
     """Annotations of content and resources: audience of user and assistant, priority from 0 to 1, lastModified in ISO 8601.
@@ -795,28 +804,36 @@ def annotations_range(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "open"}
           -> result {"content": [{"type": "text", "text": "hi", "annotations": {"priority": 0.5}}]}
     """
-    if message.rpc.kind != "result" or message.request is None:
-        return
-    method = message.request.rpc.method or ""
-    for steps, holder in _annotated(message, method):
+    for steps, holder in _annotated(message):
         annotations = holder.get("annotations")
         if annotations is None:
             continue
-        place = shapes.path(*steps, "annotations")
+        place = shapes.path(*steps[1:], "annotations")
         if not isinstance(annotations, dict):
             yield Finding(
                 f"{place} is {kind_of(annotations)}, not an object",
-                [evidence(message.place("result", *steps, "annotations"), _shown(annotations))],
+                [evidence(message.place(*steps, "annotations"), _shown(annotations))],
             )
             continue
         for name, words, expected in _out_of_range(annotations):
             yield Finding(
                 f"{place}.{name} {words}",
-                [evidence(message.place("result", *steps, "annotations", name), annotations[name], expected)],
+                [evidence(message.place(*steps, "annotations", name), annotations[name], expected)],
             )
 
 
-def _annotated(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+def _annotated(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """What may carry annotations in a message, with its place: content of results and of sampling, resources of a list."""
+    for steps, block in _sampled(message):
+        if isinstance(block, dict) and "annotations" in block:
+            yield steps, block
+    if message.rpc.kind != "result" or message.request is None or message.party == "client":
+        return
+    for steps, holder in _annotated_in_result(message, message.request.rpc.method or ""):
+        yield ("result", *steps), holder
+
+
+def _annotated_in_result(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     listed = _LISTED.get(method)
     if listed is not None:
         for index, item in _items(message.result, listed):

@@ -470,11 +470,16 @@ def result_and_error(said: Message | Exchange) -> Iterator[Finding]:
         return  # RPC021 tells of a client whose method is no string
     if rpc.kind in ("result", "error") and "result" in rpc.body and "error" in rpc.body:
         yield Finding("both result and error are there", [evidence(message.place("error"), rpc.error, "one of the two")])
-    elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0":
+    elif rpc.kind == "invalid" and rpc.body.get("jsonrpc") == "2.0" and not _answers_nothing(message):
         if "error" not in rpc.body:
             yield Finding("neither result nor error is there", [evidence(message.place(), rpc.body, "result or error")])
         else:
             yield _no_error_object(message.place("error"), rpc.error)
+
+
+def _answers_nothing(message: Message) -> bool:
+    """A client outside a session has no request of a server to answer: what it posts is no response, but no JSON-RPC (RPC021)."""
+    return message.party == "client" and message.exchange.session is None
 
 
 def _no_error_object(where: str, error: object, party: Party | None = None) -> Finding:
@@ -1005,7 +1010,8 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
     )
     empty = reading.kind == "batch" and not reading.messages
-    if reading.kind not in ("not-json", "empty", "not-rpc") and not empty and nameless is None:
+    bare = len(exchange.sent) == 1 and exchange.sent[0].kind == "invalid" and _answers_nothing(exchange.sent[0])
+    if reading.kind not in ("not-json", "empty", "not-rpc") and not empty and nameless is None and not bare:
         return
     content_type = (exchange.request_fields.first("content-type") or "").lower()
     if "x-www-form-urlencoded" in content_type:
@@ -1015,13 +1021,14 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         where = f"request.body:{pointer(*steps)}"
         yield Finding("the body is not JSON-RPC (method is not a string)", [evidence(where, nameless.body["method"], "a string")])
         return
+    problem = reading.problem or (exchange.sent[0].rpc.problem if bare else None)
     probe = reading.kind == "empty" and not exchange.auth and not exchange.request_fields.has("mcp-method")
     if probe and not exchange.over:
         return  # whether it was a probe for authorization shows when the answer is there
     yield Finding(
         f"the body is {'empty' if reading.kind == 'empty' else 'not JSON-RPC'}"
-        + (f" ({one_line(reading.problem, 80)})" if reading.problem and reading.kind != "empty" else ""),
-        [evidence("request.body:", reading.problem or reading.kind, "one JSON-RPC message")],
+        + (f" ({one_line(problem, 80)})" if problem and reading.kind != "empty" else ""),
+        [evidence("request.body:", problem or reading.kind, "one JSON-RPC message")],
         "info" if probe and exchange.status in (None, 401) else None,
     )
 
