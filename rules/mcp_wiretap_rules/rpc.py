@@ -1339,6 +1339,8 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
     request = message.request
     if request is None or request.answer is None or request.answer is message or not message.id_matches:
         return
+    if request.exchange.revision == _BEFORE_STREAMABLE:
+        return
     if request.answer.exchange is message.exchange and request.exchange is message.exchange:
         yield Finding(
             f"id {one_line(dumps(message.rpc.id), 40)} was answered a second time",

@@ -294,6 +294,11 @@ class Requests(Tracker):
         before = known.get(key)
         if before is not None and before is not exchange and not _unanswered(before):
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "no-session"))
+        if "progressToken" in message.meta:
+            waiting = self.inspector.sessions.stateless(exchange).from_client.values()
+            self._token(
+                message, [m for m in waiting if m.exchange.connection == exchange.connection and m is not message], "in-flight"
+            )
         known[key] = exchange
         if len(known) > SESSIONLESS:
             known.popitem(last=False)
