@@ -111,7 +111,7 @@ class Requests(Tracker):
         super().__init__(inspector)
         # (endpoint, connection) -> id -> request in flight
         self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
-        self._senders: Recent[tuple[str, str, tuple[str, str]], _Sender] = Recent(self.limits.state)
+        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(self.limits.state)
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
         self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
         self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
@@ -161,7 +161,7 @@ class Requests(Tracker):
             key = id_key(message.rpc.id)
             if table.get(key) is message:
                 del table[key]
-            if sender is not None and sender.open.get(key) is message:
+            if sender.open.get(key) is message:
                 del sender.open[key]
         if not table:
             del self._open[exchange.endpoint.url, exchange.connection]
@@ -190,18 +190,14 @@ class Requests(Tracker):
         if other is not None and other.answer is None:
             _note(exchange, Reuse("id", message.rpc.id, other.exchange.flow, "in-flight"))
         self._token(message, table.values(), "in-flight")
-        sender = self._sender(exchange)
-        if sender is not None:
-            self._elsewhere(message, key, sender)
+        self._elsewhere(message, key, self._sender(exchange))
         self._capabilities(message)
         table[key] = message
         if len(table) > MOST:
             table.popitem(last=False)
 
-    def _sender(self, exchange: Exchange) -> _Sender | None:
-        """Who sent it, as far as it says so; None without clientInfo."""
-        if exchange.client_info is None:
-            return None
+    def _sender(self, exchange: Exchange) -> _Sender:
+        """Who sent it, as far as it says so."""
         who = (exchange.endpoint.url, exchange.auth, exchange.client_info)
         sender = self._senders.get(who)
         if sender is None:
