@@ -16,7 +16,10 @@ NEGOTIATION = "2026-07-28 basic/versioning#extension-negotiation"
 TASKS = "io.modelcontextprotocol/tasks"
 UI = "io.modelcontextprotocol/ui"
 OFFICIAL = frozenset(
-    {TASKS, UI, "io.modelcontextprotocol/oauth-client-credentials", "io.modelcontextprotocol/enterprise-managed-authorization"}
+    {
+        TASKS, UI, "io.modelcontextprotocol/oauth-client-credentials", "io.modelcontextprotocol/enterprise-managed-authorization",
+        "io.modelcontextprotocol/skills",
+    }  # fmt: skip
 )
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
