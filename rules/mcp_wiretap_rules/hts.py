@@ -582,8 +582,7 @@ def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
         text, where = _text(answer), answer.place("error", "message")
     else:
         text, where = _said_in_body(exchange), "response.body"
-    lower = text.lower()
-    if "origin" not in lower or not any(word in lower for word in _REFUSING):
+    if _ORIGIN.search(text) is None or _REFUSING.search(text) is None:
         return
     shown = evidence(where, one_line(text, 100))
     if status != 403 and (answer is not None or status >= 400):
@@ -593,7 +592,10 @@ def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
         yield Finding("the error that refuses the Origin has an id; it may be written before the body is read", found, "info")
 
 
-_REFUSING = ("not allowed", "invalid", "reject", "forbidden", "denied", "not permitted", "disallowed", "refused", "untrusted")
+_ORIGIN = re.compile(r"\borigins?\b", re.I)
+_REFUSING = re.compile(
+    r"not allowed|invalid|reject|forbidden|denied|not permitted|disallowed|refused|untrusted|not trusted|mismatch", re.I
+)
 
 
 def _said_in_body(exchange: Exchange) -> str:

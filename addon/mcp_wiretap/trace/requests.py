@@ -19,8 +19,8 @@ from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.secret import one_line
 
 MOST = 2_000  # ids remembered of one connection or session
-SESSIONLESS = 200  # and of one connection to a server that gives no session id
-PLACES = 500  # connections without session whose ids are remembered, and those that modern requests came over
+SESSIONLESS, SESSIONLESS_PLACES = 100, 100  # of one connection to a server that gives no session id, and of such connections
+PLACES = 500  # connections that modern requests came over, clients that were asked to wait
 RISING = 5  # ids in a row that show one sender
 SETTLED_S = 2.0  # a cancellation may cross its answer on the way
 _TASK_OVER = frozenset({"completed", "failed", "cancelled"})
@@ -116,7 +116,7 @@ class Requests(Tracker):
         self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
         self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
         self._limited: Recent[tuple[str, str, tuple[str, str] | None], tuple[str, float, int]] = Recent(PLACES)
-        self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(PLACES)
+        self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(SESSIONLESS_PLACES)
 
     def requested(self, exchange: Exchange) -> None:
         if len(self._limited) and exchange.kind == "mcp":
