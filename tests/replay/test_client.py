@@ -149,5 +149,5 @@ def test_of_several_servers_one_has_to_be_chosen():
         takes_of(script)
     chosen = takes_of(script, script.endpoints[1])
     assert {take.origin for take in chosen} == {"http://127.0.0.1:3200"}
-    with pytest.raises(NotChosen, match="no endpoint"):
+    with pytest.raises(NotChosen, match="--endpoint http://elsewhere/mcp is not in the recording"):
         takes_of(script, "http://elsewhere/mcp")

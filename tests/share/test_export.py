@@ -52,6 +52,25 @@ def test_a_conversation_is_named_by_its_id_or_by_any_of_its_flows(tmp_path: Path
     assert pages[0].count("<details>") == 2
 
 
+def test_a_conversation_is_named_by_the_first_digits_of_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(RECORDINGS / "mrtr-showcase-http.flow")
+    assert main(["export", source, "--format", "md"]) == 2
+    offered = re.findall(r"([0-9a-f]{8}) (\S+ \S+)[,\n]", capsys.readouterr().err)
+    assert len(offered) > 1
+    for digits, operation in offered:
+        for wanted in (digits, digits[:6].upper()):
+            assert main(["export", source, "--format", "md", "--conversation", wanted]) == 0
+            assert f"`{operation}`" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_digits_that_begin_several_ids_are_refused_and_those_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path / "a.flow", 'modern tools/list\n  -> result {"tools": []}\nmodern ping\n  -> result {}\n')
+    assert _export(tmp_path / "a.flow", "md", "--conversation", "flow") == 2
+    assert "--conversation flow may be any of flow-1 tools/list, flow-2 ping" in capsys.readouterr().err
+    assert _export(tmp_path / "a.flow", "md", "--conversation", "flo") == 2
+    assert "named by 4 of its digits at least" in capsys.readouterr().err
+
+
 def test_markdown_holds_hostile_text_in_code_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(tmp_path / "a.flow", TWO_ROUNDS)
     assert _export(tmp_path / "a.flow", "md") == 0  # the only conversation need not be named
@@ -169,7 +188,7 @@ def test_without_the_sdk_otlp_says_what_to_install(
     monkeypatch.delattr(share, "spans", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     assert _export(tmp_path / "a.flow", "otlp") == 2
-    assert "pip install 'mcp-wiretap[otlp]'" in capsys.readouterr().err
+    assert "pip install '.[otlp]'" in capsys.readouterr().err
 
 
 def test_a_long_conversation_fits_into_an_issue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from mcp_wiretap.command import Refused, tracing
+from mcp_wiretap.command import Refused, chosen, tracing
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.sharing import copy
 from mcp_wiretap.share.account import Accounts
@@ -27,14 +28,14 @@ class Cleaned:
 
 
 @contextmanager
-def cleaned(source: Path, chosen: tracing.Settings, redactor: Redactor | None) -> Iterator[Cleaned]:
+def cleaned(source: Path, judging: tracing.Settings, redactor: Redactor | None) -> Iterator[Cleaned]:
     """Copy a recording without its secrets (all of it, without a redactor) and judge the copy. Both are gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="mcp-wiretap-") as scratch, _readable_errors(scratch):
         path = Path(scratch) / "recording.flow"
         with path.open("wb") as file:
             damage = copy(source, file, redactor)
         with (Path(scratch) / "accounts").open("w+b") as spool:
-            yield Cleaned(path, damage, _read(path, chosen, spool))
+            yield Cleaned(path, damage, _read(path, judging, spool))
 
 
 def redactor_for(arguments: argparse.Namespace) -> Redactor | None:
@@ -50,19 +51,20 @@ def redactor_for(arguments: argparse.Namespace) -> Redactor | None:
 
 def flows_of_conversation(accounts: Accounts, wanted: str) -> list[str]:
     """The flows of a conversation; a flow that is in none is one of its own."""
-    if wanted in accounts.conversations:
-        return accounts.conversations[wanted]
-    account = accounts.of(wanted)
+    rounds = {flow: id for id, flows in accounts.conversations.items() for flow in flows}
+    id = chosen.conversation(wanted, {flow: rounds.get(flow, flow) for flow in accounts.flows}, partial(about, accounts))
+    return accounts.conversations.get(id, [id])
+
+
+def about(accounts: Accounts, flow: str) -> str:
+    """What a flow, or the conversation that it opens, is about: `tools/call deploy`."""
+    account = accounts.of(flow)
     if account is None:
-        known = list(accounts.conversations)
-        listed = f"it has {', '.join(known[:8])}{' …' if len(known) > 8 else ''}" if known else "it has no conversations"
-        raise Refused(f"--conversation {wanted} is neither a conversation nor a flow of the recording; {listed}")
-    if account.conversation is not None:
-        return accounts.conversations[account.conversation]
-    return [wanted]
+        return ""
+    return " ".join(filter(None, [account.method or account.http_method, account.name]))
 
 
-def _read(path: Path, chosen: tracing.Settings, spool: IO[bytes]) -> Accounts:
+def _read(path: Path, judging: tracing.Settings, spool: IO[bytes]) -> Accounts:
     """The accounts of a recording, judged."""
     made: list[Accounts] = []
 
@@ -70,7 +72,7 @@ def _read(path: Path, chosen: tracing.Settings, spool: IO[bytes]) -> Accounts:
         made.append(Accounts(book, spool))
         return made[0]
 
-    tracing.follow([Recording(path)], chosen, lambda exchange: made[0].retire(exchange), wrap=wrap)
+    tracing.follow([Recording(path)], judging, lambda exchange: made[0].retire(exchange), wrap=wrap)
     return made[0]
 
 

@@ -6,14 +6,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.cleaned import cleaned, flows_of_conversation, redactor_for
+from mcp_wiretap.command.chosen import listed
+from mcp_wiretap.command.cleaned import about, cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.command.output import replacing
 from mcp_wiretap.proxy.sharing import copy, states
-from mcp_wiretap.share import har, jsonl, markdown
+from mcp_wiretap.report.words import plural
+from mcp_wiretap.share import EXTRA, har, jsonl, markdown
 from mcp_wiretap.share.account import Accounts
 
 FORMATS = ("flow", "har", "jsonl", "otlp", "md")
@@ -116,7 +119,7 @@ def _page(clean: Path, accounts: Accounts, wanted: list[str] | None, *, redacted
     if wanted is None:
         several = list(accounts.conversations)
         if len(several) != 1:
-            known = f"it has {', '.join(several[:8])}{' …' if len(several) > 8 else ''}" if several else "name the id of a flow"
+            known = f"it has {listed(several, partial(about, accounts))}" if several else "name the id of a flow"
             raise Refused(f"--format md is for one conversation: name it with --conversation; {known}")
         wanted = accounts.conversations[several[0]]
     headers = {state["id"]: _meant(state["request"]["headers"]) for state in _http(clean) if state["id"] in wanted}
@@ -145,12 +148,12 @@ def _send(accounts: Accounts, wanted: list[str] | None, endpoint: str) -> None:
     except spans.NotSent as error:
         raise Refused(f"--endpoint {endpoint}: {error}") from None
     with contextlib.suppress(OSError):
-        print(f"mcp-wiretap: {sent} spans sent to {endpoint}", file=sys.stderr)
+        print(f"mcp-wiretap: {plural(sent, 'span')} sent to {endpoint}", file=sys.stderr)
 
 
 def _spans() -> Any:
     try:
         from mcp_wiretap.share import spans
     except ImportError as error:
-        raise Refused(f"OTLP needs the OpenTelemetry SDK ({error.name} is missing): pip install 'mcp-wiretap[otlp]'") from None
+        raise Refused(f"OTLP needs the OpenTelemetry SDK ({error.name} is missing); {EXTRA}") from None
     return spans

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 
 from mcp_wiretap.command import Refused, settings
+from mcp_wiretap.command.chosen import conversation
 from mcp_wiretap.command.output import destination, machine_readable
 from mcp_wiretap.command.serve import read
-from mcp_wiretap.replay.chosen import NotChosen, repeated, takes_of
+from mcp_wiretap.replay.chosen import NotChosen, conversation_id, repeated, takes_of
 from mcp_wiretap.replay.client import Client, Stopped
 from mcp_wiretap.replay.http import Place
 from mcp_wiretap.replay.outcome import Report, report_of
@@ -25,8 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise Refused(f"--to: {error}") from None
     chosen = settings.read(arguments)
     script = read(arguments.file, chosen.book())
+    wanted = _conversation(script, arguments.conversation) if arguments.conversation is not None else None
     try:
-        takes = takes_of(script, arguments.endpoint, arguments.conversation)
+        takes = takes_of(script, arguments.endpoint, wanted)
     except NotChosen as error:
         raise Refused(str(error)) from None
     _confirm(script, takes, arguments.to, arguments.yes)
@@ -44,6 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):
         print(f"mcp-wiretap: {visible(report.stopped)}", file=sys.stderr)
     return 0 if report.good else 1
+
+
+def _conversation(script: Script, wanted: str) -> str:
+    takes = {take.flow: take for take in script.mcp}
+    return conversation(wanted, {flow: conversation_id(take) for flow, take in takes.items()}, lambda id: str(takes.get(id, "")))
 
 
 async def _play(script: Script, client: Client) -> Report:

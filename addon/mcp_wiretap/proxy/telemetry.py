@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from mitmproxy import exceptions
 
 from mcp_wiretap.proxy.faults import Faults
+from mcp_wiretap.share import EXTRA
 from mcp_wiretap.share.account import Account
 from mcp_wiretap.share.live import Operations
 from mcp_wiretap.wire.secret import one_line
@@ -38,7 +39,7 @@ def check(endpoint: str) -> None:
     except ModuleNotFoundError:  # not even what they are parts of
         found = None
     if found is None:
-        raise exceptions.OptionsError(f"{OPTION}: the OpenTelemetry SDK is not installed: pip install 'mcp-wiretap[otlp]'")
+        raise exceptions.OptionsError(f"{OPTION}: the OpenTelemetry SDK is not installed; {EXTRA}")
 
 
 class Telemetry:

@@ -22,23 +22,23 @@ def takes_of(script: Script, endpoint: str | None = None, conversation: str | No
         path = endpoint.removeprefix(origin)
         takes = [take for take in takes if take.origin == origin and (path in ("", take.path) or _same_session(take, path))]
         if not takes:
-            raise NotChosen(f"the recording has no endpoint {endpoint}; it has {', '.join(script.endpoints)}")
+            raise NotChosen(f"--endpoint {endpoint} is not in the recording; it has {', '.join(script.endpoints)}")
     elif len(servers) > 1:
-        raise NotChosen(f"the recording has several servers, choose one: {', '.join(script.endpoints)}")
+        raise NotChosen(f"the recording has several servers, choose one with --endpoint: {', '.join(script.endpoints)}")
     return takes
 
 
 def conversation_of(script: Script, flows: Collection[str]) -> list[Take]:
     """The whole conversations of flows, and what opens the sessions that they are in. NotChosen for flows that are not there."""
-    wanted = [take for take in script.mcp if take.flow in flows or _conversation(take) in flows]
+    wanted = [take for take in script.mcp if take.flow in flows or conversation_id(take) in flows]
     if not wanted:
         raise NotChosen(f"there is no MCP exchange {', '.join(sorted(flows))} in the recording")
-    ids = {_conversation(take) for take in wanted}
+    ids = {conversation_id(take) for take in wanted}
     sessions = {take.session for take in wanted if take.session is not None}
     chosen = []
     for take in script.mcp:
         mine = take in wanted or (
-            take.exchange is not None and take.exchange.conversation is not None and _conversation(take) in ids
+            take.exchange is not None and take.exchange.conversation is not None and conversation_id(take) in ids
         )
         if mine or (take.session in sessions and (_opening(take) or take.key == ("answer",))):
             chosen.append(take)
@@ -63,7 +63,8 @@ def repeated(script: Script, takes: Collection[Take]) -> list[tuple[str, int]]:
     return sorted(counts.items())
 
 
-def _conversation(take: Take) -> str:
+def conversation_id(take: Take) -> str:
+    """The id of the conversation of an exchange; its flow's, where it is in none."""
     conversation = take.exchange.conversation if take.exchange is not None else None
     return conversation.id if conversation is not None else take.flow
 
