@@ -44,6 +44,21 @@ def test_a_recording_is_the_same_as_itself() -> None:
     assert as_text(found)[0] == "The same tools, outcomes and findings."
 
 
+def test_another_era_is_a_difference_and_what_one_recording_lacks_is_not_called_the_same() -> None:
+    opening = """legacy initialize
+  -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+"""
+    found = _compared(LIST + _call("a", DONE) + opening, LIST + _call("a", DONE))
+    assert found.any and not found.breaking
+    assert as_text(found)[0] == "Era of /mcp: was dual, is modern"
+    assert as_json(found, "a", "b")["eras"] == [{"path": "/mcp", "before": "dual", "after": "modern"}]
+    found = _compared(LIST + _call("a", DONE) + _call("b", DONE), LIST + _call("a", DONE))
+    assert as_text(found)[:2] == [
+        "The same tools, outcomes and findings in what both recordings have.",
+        "Only in the first: 1 call",
+    ]
+
+
 def test_a_tool_that_is_gone_breaks() -> None:
     found = _compared(LIST, 'modern tools/list\n  -> result {"tools": []}\n')
     assert [(t.name, t.kind, t.breaking) for t in found.tools] == [("echo", "removed", True)]

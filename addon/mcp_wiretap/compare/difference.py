@@ -36,6 +36,15 @@ class CallChange:
 
 
 @dataclass(slots=True)
+class EraChange:
+    """What the endpoints at a path were, and are."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
 class FindingChange:
     rule: str
     severity: str
@@ -61,6 +70,7 @@ class Difference:
     calls: list[CallChange] = field(default_factory=list)
     only_before: list[OperationKey] = field(default_factory=list)  # calls that only one recording has: no fault of anybody
     only_after: list[OperationKey] = field(default_factory=list)
+    eras: list[EraChange] = field(default_factory=list)
     findings: list[FindingChange] = field(default_factory=list)
     latencies: list[LatencyShift] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what could not be compared, and why
@@ -73,7 +83,7 @@ class Difference:
 
     @property
     def any(self) -> bool:
-        return bool(self.tools or self.calls or self.findings)
+        return bool(self.tools or self.calls or self.eras or self.findings)
 
 
 def compare(before: Profile, after: Profile) -> Difference:
@@ -82,6 +92,11 @@ def compare(before: Profile, after: Profile) -> Difference:
     found.calls = list(_calls(before, after))
     found.only_before = sorted(set(before.operations) - set(after.operations))
     found.only_after = sorted(set(after.operations) - set(before.operations))
+    found.eras = [
+        EraChange(path, *(", ".join(sorted(side.eras[path])) for side in (before, after)))
+        for path in sorted(before.eras.keys() & after.eras.keys())
+        if before.eras[path] != after.eras[path]
+    ]
     found.findings = list(_findings(before, after))
     found.latencies = list(_latencies(before, after))
     return found

@@ -59,6 +59,7 @@ class Profile(Watching):
     findings: Counter[tuple[str, str, str, str, str]] = field(default_factory=Counter)  # rule, severity, party, method, name
     examples: dict[tuple[str, str, str, str, str], tuple[str, str]] = field(default_factory=dict)  # -> flow, message
     durations: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # (method, name) -> milliseconds
+    eras: dict[str, set[str]] = field(default_factory=dict)  # path -> what its endpoints turned out to be
     dropped: int = 0
     _over: dict[str, Exchange] = field(default_factory=dict)
 
@@ -72,6 +73,8 @@ class Profile(Watching):
     def close(self) -> None:
         """The trace is over: count its findings, by their last verdict."""
         for exchange in self._over.values():
+            if exchange.kind == "mcp" and exchange.endpoint.era != "unknown":
+                self.eras.setdefault(path_of(exchange), set()).add(exchange.endpoint.era)
             method, name = exchange.method or exchange.http_method, exchange.name or ""
             for finding in exchange.findings:
                 key = (finding.rule, finding.severity or "info", finding.party or "client", method, name)

@@ -34,6 +34,7 @@ def as_json(found: Difference, before: str, after: str) -> dict[str, Any]:
         ],
         "only_before": [k.title for k in found.only_before],
         "only_after": [k.title for k in found.only_after],
+        "eras": [{"path": e.path, "before": e.before, "after": e.after} for e in found.eras],
         "findings": [
             {
                 "rule": f.rule, "severity": f.severity, "party": f.party, "about": f.about, "before": f.before, "after": f.after,
@@ -50,7 +51,7 @@ def as_json(found: Difference, before: str, after: str) -> dict[str, Any]:
 
 
 def as_text(found: Difference) -> list[str]:
-    lines: list[str] = []
+    lines = [f"Era of {change.path}: was {change.before}, is {change.after}" for change in found.eras]
     if found.tools:
         lines.append(f"Tools: {len(found.tools)}")
         for tool in found.tools:
@@ -79,11 +80,12 @@ def as_text(found: Difference) -> list[str]:
     for title, keys in (("Only in the first", found.only_before), ("Only in the second", found.only_after)):
         if keys:
             more = f" and {len(keys) - 10} more" if len(keys) > 10 else ""
-            lines.append(f"{title}: {len(keys)} calls")
+            lines.append(f"{title}: {len(keys)} call{'s' if len(keys) > 1 else ''}")
             lines += [f"  {key.title}" for key in keys[:10]] + ([f"  ...{more}"] if more else [])
     lines += [f"Not compared: {note}" for note in found.notes]
     if not found.any:
-        lines.insert(0, "The same tools, outcomes and findings.")
+        alone = found.only_before or found.only_after
+        lines.insert(0, f"The same tools, outcomes and findings{' in what both recordings have' if alone else ''}.")
     return [visible(line) for line in lines]
 
 
@@ -108,7 +110,7 @@ def hop_as_json(found: Crossing) -> dict[str, Any]:
 
 
 def hop_as_text(found: Crossing) -> list[str]:
-    lines = [f"{len(found.pairs)} operations seen on both sides of the gateway"]
+    lines = [f"{len(found.pairs)} operation{'s' if len(found.pairs) != 1 else ''} seen on both sides of the gateway"]
     for one in found.pairs:
         if one.changes:
             lines.append(f"  {one.outer.key.title}   {one.outer.flow[:8]} -> {one.inner.flow[:8]}, by {one.by}")
