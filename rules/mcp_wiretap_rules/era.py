@@ -814,7 +814,7 @@ def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
         return
     if broken.expected == "modern" and exchange.era != "legacy":
         return
-    shown = [evidence("request.body:/method", exchange.method, f"{broken.expected} traffic (mcp_era)")]
+    shown = [evidence("request.body:/method", exchange.method, f"{broken.expected} traffic")]
     related = () if broken.refusal is None else (broken.refusal.flow,)
     yield Finding(_told(exchange, broken), shown, party=broken.party, related=related)
 
@@ -826,8 +826,8 @@ def _expected_no_stream(item: StreamItem) -> Iterator[Finding]:
     refusal = broken.refusal
     tried = "the client never tried a modern request" if refusal is None else f"{refusal.method} was refused ({refusal.words})"
     yield Finding(
-        f"expected modern (mcp_era): {tried}, and the server opened a stream of the HTTP+SSE transport",
-        [evidence(item.where, item.event.event, "modern traffic (mcp_era)")],
+        f"expected modern: {tried}, and the server opened a stream of the HTTP+SSE transport",
+        [evidence(item.where, item.event.event, "modern traffic")],
         party=broken.party,
         related=() if refusal is None else (refusal.flow,),
     )
@@ -837,13 +837,13 @@ def _told(exchange: Exchange, broken: Broken) -> str:
     refusal = broken.refusal
     match broken.how:
         case "modern request":
-            return f"expected legacy (mcp_era): the client sent {exchange.method} as a modern request"
+            return f"expected legacy: the client sent {exchange.method} as a modern request"
         case "fell back" if refusal is not None:
             refused = f"{refusal.method} was refused ({refusal.words})"
-            return f"expected modern (mcp_era): {refused}, then the server served {exchange.method}"
+            return f"expected modern: {refused}, then the server served {exchange.method}"
         case "served as legacy":
-            return f"expected modern (mcp_era): the server answered {exchange.method} as a legacy server, without resultType"
+            return f"expected modern: the server answered {exchange.method} as a legacy server, without resultType"
         case "legacy session":
-            return f"expected modern (mcp_era): {exchange.method} was served in a legacy session; its opening was not recorded"
+            return f"expected modern: {exchange.method} was served in a legacy session; its opening was not recorded"
         case _:
-            return "expected modern (mcp_era): the client opened with initialize and never tried a modern request"
+            return "expected modern: the client opened with initialize and never tried a modern request"

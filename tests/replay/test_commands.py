@@ -53,7 +53,7 @@ def test_a_file_without_mcp_is_refused(command, tmp_path, capsys):
         flow.request = http.Request.make("GET", "http://site.example/")
         flow.response = http.Response.make(200, b"hello", {"content-type": "text/plain"})
         FlowWriter(file).add(flow)
-    for path, why in ((empty, "it is empty"), (text, "not a flow at byte 0"), (foreign, "1 HTTP flows")):
+    for path, why in ((empty, "it is empty"), (text, "not a flow at byte 0"), (foreign, "1 HTTP flow\n")):
         assert status(*command, str(path)) == 2
         assert why in capsys.readouterr().err
     assert status(*command, str(tmp_path)) == 2 and "directory" in capsys.readouterr().err

@@ -92,6 +92,19 @@ def test_a_hundred_equal_findings_are_one_line_with_a_count() -> None:
     assert "100 ×" in output
 
 
+def test_what_says_the_same_is_said_once_with_how_often() -> None:
+    script = "modern tools/list\n  header Mcp-Method: ping\n" * 11 + "modern prompts/list\n  header Mcp-Method: ping\n"
+    lines = [line.strip() for line in printed(audit(script)).splitlines()]
+    assert lines.count("Mcp-Method says ping, the body says tools/list") == 1
+    assert "the same in 10 more" in lines and "1 more, in other words" in lines
+
+
+def test_a_damaged_recording_without_findings_has_no_check_mark() -> None:
+    damaged = printed(audit('modern tools/list\n  -> result {"tools": []}\n', error="cut off"))
+    nothing = printed(audit("GET http://x.example/\n  -> 200 text/plain hello\n"))
+    assert "✓" not in damaged + nothing and "no findings in 1 MCP flow" in damaged
+
+
 HOSTILE = "\\u001b[31m[bold red]x[/bold red]\\u202e\\u0007\\u200b\\u0000"
 
 
@@ -121,4 +134,4 @@ def test_a_broken_expectation_comes_first_and_is_loud() -> None:
     lines = printed(made).splitlines()
     first = next(number for number, line in enumerate(lines) if "era " in line) + 1
     assert "old-server" in lines[first]
-    assert "✕ expected modern (mcp_era): expected modern, got initialize" in lines[first + 1]
+    assert "✕ expected modern, got initialize" in lines[first + 1]

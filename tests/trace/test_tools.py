@@ -95,11 +95,11 @@ def test_why_a_definition_is_not_known() -> None:
     assert "no tools/list answer was seen" in Views(CALL).last.why_unknown
     assert "more pages" not in Views(CALL).last.why_unknown
     complete = Views("modern tools/list\n  -> tool b\n" + CALL).last
-    assert complete.unlisted == "flow-1" and "does not name it" in complete.why_unknown
+    assert complete.unlisted == "flow-1" and "does not name the tool" in complete.why_unknown
     incomplete = Views(f"modern tools/list\n  -> result {NEXT}\n" + CALL).last
     assert not incomplete.unlisted and "pages of tools/list that were seen" in incomplete.why_unknown
     twice = '{"tools": [{"name": "a", "inputSchema": {}}, {"name": "a", "inputSchema": {"type": "object"}}]}'
-    assert "names it twice" in Views(f"modern tools/list\n  -> result {twice}\n" + CALL).last.why_unknown
+    assert "names the tool twice" in Views(f"modern tools/list\n  -> result {twice}\n" + CALL).last.why_unknown
 
 
 def test_pages_are_chained_by_their_cursors() -> None:

@@ -49,7 +49,11 @@ def script_of(path: Path, book: RuleBook | None = None) -> tuple[Script, list[st
         elif script.problems:
             why = f": {script.problems[0]}"
         else:
-            why = f"; it has {recording.flows} HTTP flows" if recording.flows else "; it is empty"
+            why = (
+                f"; it has {recording.flows} HTTP flow{'s' if recording.flows > 1 else ''}"
+                if recording.flows
+                else "; it is empty"
+            )
         raise Unplayable(f"{path} has no MCP exchange that could be replayed{why}")
     return script, list(_troubles(path, recording.damage, script.problems))
 

@@ -20,7 +20,10 @@ def text_of(report: Report) -> str:
     if report.stopped is not None:
         lines.append(f"stopped  {report.stopped}")
     counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in ("same", "changed", "failed"))
-    lines.append(f"{len(report.operations)} operations: {counts}; findings: {len(report.new)} new, {len(report.gone)} gone")
+    number = len(report.operations)
+    lines.append(
+        f"{number} operation{'s' if number != 1 else ''}: {counts}; findings: {len(report.new)} new, {len(report.gone)} gone"
+    )
     return "".join(visible(line) + "\n" for line in lines)
 
 

@@ -4,6 +4,7 @@ The size of a tally depends on how many rules fired and how many endpoints there
 can be pickled: traces may be audited in processes of their own.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
 EXAMPLES = 3  # of one group of findings
 CONVERSATIONS = 100  # that went well, and as many that did not
 ENDPOINTS = 5_000
+MESSAGES = 1_000  # different ones of one group that are counted
 REASONS = 1_000  # pairs of (what, why) that were not checked
 
 
@@ -40,6 +42,7 @@ class Group:
     first: float
     count: int = 0
     examples: list[Example] = field(default_factory=list)
+    messages: Counter[str] = field(default_factory=Counter)  # how often each was said
 
 
 @dataclass(slots=True)
@@ -142,6 +145,8 @@ class Tally:
         if group is None:
             group = self.groups[key] = Group(finding.rule, party, severity, finding.spec, exchange.started)
         group.count += 1
+        if finding.message in group.messages or len(group.messages) < MESSAGES:
+            group.messages[finding.message] += 1
         if len(group.examples) < EXAMPLES:
             group.examples.append(
                 Example(
@@ -214,6 +219,7 @@ class Tally:
             mine.first = min(mine.first, group.first)
             mine.count += group.count
             mine.examples = (mine.examples + group.examples)[:EXAMPLES]
+            mine.messages += group.messages
         self.endpoints.update(later.endpoints)
         self.conversations += later.conversations
         self._trim()

@@ -155,7 +155,8 @@ class _Report:
         }
         self._cells(columns, [values[name] for name, _ in columns], styles=[styles.get(name, "") for name, _ in columns])
         if row.broken is not None:
-            self._wrapped(f"{self.glyphs.error} expected {row.expected or 'otherwise'} (mcp_era): {row.broken}", "red", indent=10)
+            said = row.broken if row.broken.startswith("expected ") else f"expected {row.expected or 'otherwise'}: {row.broken}"
+            self._wrapped(f"{self.glyphs.error} {said}", "red", indent=10)
 
     def _groups(self, severity: str) -> None:
         groups = sorted_groups(self.tally, severity)
@@ -180,11 +181,15 @@ class _Report:
             self._row(start, Text(line if narrow or number else self._fit(line, room), "bold"), end)
         if narrow:
             self._row(Text("    " + right, "dim"))
-        shown: list[str] = []
+        said: list[str] = []
         for example in group.examples:
-            if example.message not in shown and len(shown) < (2 if group.severity == "error" else 1):
-                shown.append(example.message)
+            if example.message not in said and len(said) < (2 if group.severity == "error" else 1):
+                said.append(example.message)
                 self._example(example, evidence=group.severity != "info")
+                if (again := group.messages[example.message] - 1) > 0:
+                    self._wrapped(f"the same in {again} more", "dim", indent=4)
+        if other := group.count - sum(group.messages[message] for message in said):
+            self._wrapped(f"{other} more, in other words", "dim", indent=4)
 
     def _example(self, example: Example, *, evidence: bool) -> None:
         flow, server = short_flow(example.flow), example.server
@@ -204,8 +209,9 @@ class _Report:
             return
         self._heading("Conversations: " + counted(self.tally.statuses))
         columns = self._columns(
-            [("outcome", 15, 0), ("operation", 24, 3), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0), ("links", 20, 1)],
-            drop=("links", "client", "total"),
+            [("id", 8, 0), ("outcome", 14, 0), ("operation", 14, 3), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0),
+             ("links", 20, 1)],
+            drop=("links", "client", "total", "rounds"),
         )  # fmt: skip
         self._cells(columns, [name for name, _ in columns], "dim")
         chosen = sorted(rows, key=lambda row: (row.status == "complete", row.started))[:SHOWN]
@@ -218,6 +224,7 @@ class _Report:
     def _conversation(self, row: ConversationRow) -> dict[str, str]:
         absent = self.glyphs.absent
         return {
+            "id": short_flow(row.id),
             "outcome": row.status.replace("-", " "),
             "operation": row.operation,
             "rounds": str(row.rounds),
@@ -271,7 +278,8 @@ class _Report:
             if count := tally.severities[severity]:
                 left.append(f"{self.glyphs.of(severity)} {plural(count, word)}  ", STYLES[severity])
         if not left:
-            left = Text(f"{self.glyphs.ok} no findings  ", "green" if tally.mcp_flows and not self.audit.damaged else "")
+            looked = tally.mcp_flows and not self.audit.damaged  # a check mark over nothing would say too much
+            left = Text(f"{self.glyphs.ok} no findings  " if looked else "no findings ", "green" if looked else "")
             left.append(f"in {plural(tally.mcp_flows, 'MCP flow')}")
         else:
             left.append(f" in {tally.flows_with_findings} of {plural(tally.flows, 'flow')}")

@@ -314,7 +314,7 @@ class Tools(Tracker):
         versions = listed.by_name.get(name)
         view = ToolView(None)
         if name in listed.twice:
-            view.why_unknown = "one tools/list answer names it twice, with different definitions"
+            view.why_unknown = "one tools/list answer names the tool twice, with different definitions"
         elif versions:
             ordered = list(_newest_first(versions, client, moment))
             if not ordered:
@@ -352,16 +352,16 @@ class Tools(Tracker):
 
     def _why(self, view: ToolView, listed: _Set, name: str, exchange: Exchange) -> str:
         if listed.by_name.get(name):
-            return "the tools/list answer that names it had not come yet"
+            return "the tools/list answer that names the tool had not come yet"
         if listed.overflow:
             return f"more than {NAMES} tools were listed"
         if listed.complete is not None and listed.complete[0] < exchange.started:
             view.unlisted = listed.complete[1]
-            return "the newest complete tools/list does not name it"
+            return "the newest complete tools/list does not name the tool"
         if listed.answers:
-            return "the pages of tools/list that were seen do not name it"
+            return "the pages of tools/list that were seen do not name the tool"
         if name in exchange.endpoint.tools:
-            return "only a tools/list under another Authorization names it"
+            return "only a tools/list under another Authorization names the tool"
         return "no tools/list answer was seen before the call"
 
     # A refusal, and its repetition

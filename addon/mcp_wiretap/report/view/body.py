@@ -4,6 +4,7 @@ from typing import Any
 
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import note, scalar
+from mcp_wiretap.report.words import plural
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import ENTERED, concealed, is_secret, mask, visible
@@ -93,7 +94,7 @@ def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False)
         for name, inner in item.items():
             if budget.values <= 0 or depth > 100:
                 budget.cut = True
-                made["…"] = f"{len(item) - len(made)} more members"
+                made["…"] = f"{plural(len(item) - len(made), 'more member')}"
                 break
             secret = isinstance(inner, str) and is_secret(name, inner, entered)
             made[name] = mask(inner) if secret else shortened(inner, budget, depth + 1, entered or name in ENTERED)

@@ -5,7 +5,7 @@ from mcp_wiretap.report.view import calls
 from mcp_wiretap.report.view.events import offset
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import Row, key, scalar, value
-from mcp_wiretap.report.words import duration, short_flow
+from mcp_wiretap.report.words import duration, plural, short_flow
 from mcp_wiretap.trace.model import Conversation, Exchange
 from mcp_wiretap.wire.secret import masked
 
@@ -78,7 +78,7 @@ def _short(answer: object) -> str:
         if "content" in answer:
             return calls.text_of(answer["content"])[:60]
         if isinstance(answer.get("roots"), list):
-            return f"{len(answer['roots'])} roots"
+            return plural(len(answer["roots"]), "root")
     return value(answer, 60)
 
 
