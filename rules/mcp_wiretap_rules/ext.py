@@ -17,7 +17,10 @@ TASKS = "io.modelcontextprotocol/tasks"
 UI = "io.modelcontextprotocol/ui"
 OFFICIAL = frozenset(
     {
-        TASKS, UI, "io.modelcontextprotocol/oauth-client-credentials", "io.modelcontextprotocol/enterprise-managed-authorization",
+        TASKS,
+        UI,
+        "io.modelcontextprotocol/oauth-client-credentials",
+        "io.modelcontextprotocol/enterprise-managed-authorization",
         "io.modelcontextprotocol/skills",
     }  # fmt: skip
 )

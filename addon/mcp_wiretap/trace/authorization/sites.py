@@ -95,7 +95,8 @@ class Site:
         if challenge is not None:
             flow.started, flow.connection, flow.agent = challenge.at, challenge.connection, challenge.agent
             self.pending.remove(challenge)
-            flow.sure = alone or challenge.connection == step.connection
+            alike = step.by_browser or challenge.agent == step.agent  # not only where one of them has no name
+            flow.sure = (alone and alike) or challenge.connection == step.connection
             flow.add(challenge)
             flow.challenge = challenge
             if challenge.challenge is not None:
