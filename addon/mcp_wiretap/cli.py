@@ -140,12 +140,13 @@ def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="a recorded server answers live clients",
         description="Plays the servers of a recording to live clients: each request gets the recorded answer to the same method, "
         "name and arguments, with the ids of now. What is not in the recording gets a JSON-RPC error that says so. Prints the "
-        "URL of each endpoint and serves until it is interrupted.",
+        "URL of each endpoint and serves until it is interrupted. Servers with endpoints of the same path get ports of their "
+        "own: the next free ones after --port.",
     )
     serve.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
     serve.add_argument("--port", type=_port, default=8000, metavar="N", help="to listen on (default: 8000; 0: any that is free)")
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
-    serve.add_argument("--endpoint", metavar="URL", help="the endpoint to play, where several have the same path")
+    serve.add_argument("--endpoint", metavar="URL", help="play this endpoint of the recording only")
     _timing(serve)
 
 

@@ -13,6 +13,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader, FlowWriter
 
 from mcp_wiretap import cli
+from mcp_wiretap.command import serve
 from tests.replay.playing import META, RECORDINGS
 
 WIRETAP = Path(sys.executable).with_name("mcp-wiretap")
@@ -41,6 +42,32 @@ def test_serve_prints_its_url_and_answers_until_it_is_interrupted():
         assert serving.wait(20) == 0
         assert listed["result"]["tools"] and missing["error"]["code"] == -32601
         assert "not in the recording" in serving.stderr.read()
+
+
+@pytest.mark.e2e
+def test_servers_with_endpoints_of_the_same_path_get_ports_of_their_own():
+    command = [str(WIRETAP), "serve", str(RECORDINGS / "demo.flow"), "--port", "0", "--timing", "fast"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        told = [serving.stdout.readline().split(maxsplit=1) for _ in range(2)]
+        body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": META}}
+        with httpx2.Client(trust_env=False) as client:
+            answers = [client.post(url, json=body).json() for url, _ in told]
+        serving.send_signal(signal.SIGINT)
+        assert serving.wait(20) == 0
+    assert [said for _, said in told] == [f"(recorded at http://127.0.0.1:{port}/mcp)\n" for port in (3100, 3200)]
+    assert "result" in answers[0] and "error" in answers[1]  # the second is a legacy server
+
+
+def test_the_ports_after_the_first_are_the_next_free_ones(monkeypatch):
+    def listening(host, port):
+        if port in (8001, 8002):
+            raise OSError(98, "Address already in use")
+        return port
+
+    monkeypatch.setattr(serve, "listening", listening)
+    assert serve._sockets("127.0.0.1", 8000, 3) == [8000, 8003, 8004]
+    assert serve._sockets("127.0.0.1", 0, 2) == [0, 0]
 
 
 @pytest.mark.parametrize("command", [["serve"], ["replay", "--to", "http://127.0.0.1:9/mcp", "--yes"]])

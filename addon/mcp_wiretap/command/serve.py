@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -14,16 +15,55 @@ from mcp_wiretap.replay.server import Server, listening
 from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.wire.secret import one_line
 
+MOST_TRIED = 100  # ports after the first
+
 
 def run(arguments: argparse.Namespace) -> int:
     script = read(arguments.file)
-    player = Player(script, fast=arguments.timing == "fast", endpoint=_endpoint(script, arguments.endpoint))
-    player.tell = lambda text: _say(one_line(text, 1_000))
-    try:
-        sock = listening(arguments.host, arguments.port)
-    except OSError as error:
-        raise Refused(f"--port {arguments.port}: nothing can listen on {arguments.host} there: {error.strerror}") from None
-    return asyncio.run(_serve(Server(player, sock, _fault), script))
+    parts = _parts(script, _endpoint(script, arguments.endpoint))
+    sockets = _sockets(arguments.host, arguments.port, len(parts))
+    servers = []
+    for part, sock in zip(parts, sockets, strict=True):
+        player = Player(script, fast=arguments.timing == "fast", endpoint=part)
+        player.tell = lambda text: _say(one_line(text, 1_000))
+        servers.append((Server(player, sock, _fault), part))
+    return asyncio.run(_serve(servers, script))
+
+
+def _parts(script: Script, wanted: str | None) -> list[str | None]:
+    """What each port plays: everything (None), or an endpoint of each recorded server where some have the same path."""
+    if wanted is not None:
+        return [wanted]
+    paths = [_path(url) for url in script.endpoints]
+    if len(paths) == len(set(paths)):
+        return [None]
+    first = {_origin(url): url for url in reversed(script.endpoints)}
+    return [url for url in script.endpoints if url in first.values()]
+
+
+def _sockets(host: str, port: int, number: int) -> list[socket.socket]:
+    """The first on the port, each other one on the next that is free."""
+    found: list[socket.socket] = []
+    wanted = port
+    while len(found) < number:
+        try:
+            found.append(listening(host, wanted))
+        except (OSError, OverflowError) as error:
+            if not found or wanted >= port + MOST_TRIED:
+                for sock in found:
+                    sock.close()
+                said = error.strerror if isinstance(error, OSError) else "there is no such port"
+                raise Refused(f"--port {wanted}: nothing can listen on {host} there: {said}") from None
+        wanted = wanted + 1 if port else 0
+    return found
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
+
+
+def _path(url: str) -> str:
+    return url.split("/", 3)[3]
 
 
 def read(path: str, book: RuleBook | None = None) -> Script:
@@ -47,18 +87,21 @@ def _endpoint(script: Script, wanted: str | None) -> str | None:
     return fitting[0]
 
 
-async def _serve(server: Server, script: Script) -> int:
-    await server.start()
-    host, port = server.address
-    shown = f"[{host}]" if ":" in host else host
-    paths = dict.fromkeys(url.split("/", 3)[3] for url in script.endpoints)
-    for path in paths:
-        print(f"http://{shown}:{port}/{path}", flush=True)
+async def _serve(servers: list[tuple[Server, str | None]], script: Script) -> int:
+    for server, part in servers:
+        await server.start()
+        host, port = server.address
+        shown = f"[{host}]" if ":" in host else host
+        urls = [url for url in script.endpoints if part is None or _origin(url) == _origin(part)]
+        for path in dict.fromkeys(map(_path, urls)):
+            recorded = f"   (recorded at {_origin(urls[0])}/{path})" if len(servers) > 1 else ""
+            print(f"http://{shown}:{port}/{path}{recorded}", flush=True)
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, over.set)
     await over.wait()
-    await server.close()
+    for server, _ in servers:
+        await server.close()
     return 0
 
 
