@@ -22,8 +22,9 @@ OFFICIAL = frozenset(
         "io.modelcontextprotocol/oauth-client-credentials",
         "io.modelcontextprotocol/enterprise-managed-authorization",
         "io.modelcontextprotocol/skills",
-    }  # fmt: skip
+    }
 )
+_VENDOR = re.compile(r"[./:]")  # in a name with a prefix
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
@@ -169,8 +170,8 @@ def _used(message: Message) -> str | None:
 def _foreign_result(message: Message) -> Iterator[Finding]:
     """A resultType that the specification does not have belongs to an extension, which the client must have declared."""
     kind, request = message.result.get("resultType"), message.request
-    if not isinstance(kind, str) or kind in ("complete", "input_required", "task") or request is None:
-        return  # a task: TSK001
+    if not isinstance(kind, str) or request is None or not _VENDOR.search(kind):
+        return  # task: TSK001; what is nobody's: RES002
     if not names_a_foreign_one(request.meta.get(rev.CLIENT_CAPABILITIES)):
         yield Finding(
             f"resultType {one_line(kind, 60)} to a client that declared no extension which has it",

@@ -187,7 +187,6 @@ def content_text_or_blob(message: Message) -> Iterator[Finding]:
         "subscriptions/listen",
         "notifications/resources/updated",
         "tools/call",
-        "prompts/get",
     ),
     needs=(
         "params:uri",
@@ -196,7 +195,6 @@ def content_text_or_blob(message: Message) -> Iterator[Finding]:
         "result:resourceTemplates",
         "result:contents",
         "result:content",
-        "result:messages",
     ),
 )
 def uri_valid(message: Message) -> Iterator[Finding]:
@@ -241,8 +239,6 @@ def _uris(message: Message) -> Iterator[tuple[tuple[str | int, ...], Any]]:
             yield ("result", member, index, "uri"), item.get("uri")
     for index, block in _items(message, "content"):
         yield from _of_block(block, ("result", "content", index))
-    for index, item in _items(message, "messages"):
-        yield from _of_block(item.get("content"), ("result", "messages", index, "content"))
 
 
 def _of_block(block: Any, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -308,6 +304,8 @@ def listed_twice(message: Message, member: str, label: str) -> Iterator[tuple[in
     """The entries of a list answer that stand in it, or in the pages before it, already."""
     view: ListView | None = message.request.exchange.facts.get("list") if message.request is not None else None
     page = view.page if view is not None and not view.shared else None  # a shared cursor: the pages are of several clients
+    if page is not None and view is not None and (view.loop or (view.issuer is not None and page.cursor in view.issuer.visited)):
+        page = None  # CAC010: the same pages again
     items = message.result.get(member)
     own = len(items) if isinstance(items, list) else 0
     before = page.names[: len(page.names) - own] if page is not None and page.names is not None else ()
