@@ -107,9 +107,10 @@ def log_below_level(message: Message) -> Iterator[Finding]:
         request = exchange.request
         asked = request.meta.get(rev.LOG_LEVEL) if request is not None else None
     else:
-        session = exchange.session
+        session, stream = exchange.session, exchange.stream
+        at = message.at if stream is None or stream.timed else exchange.started  # at the least
         known = session.facts.get("log-level") if session is not None else None
-        if known is None or message.at - known[1] < SETTLED_S:
+        if known is None or at - known[1] < SETTLED_S:
             return
         asked, severity = known[0], "warning"
     if isinstance(asked, str) and rank < RANK.get(asked, -1):

@@ -60,6 +60,15 @@ def test_a_stream_without_times_comes_in_one_untimed_piece():
     assert ended.streamed and ended.body is None
 
 
+@pytest.mark.parametrize("line", [b"\n", b"\r\n"])
+def test_the_address_that_a_stream_announces_comes_at_its_start_even_without_times(line):
+    address = b"event: endpoint" + line + b"data: /post?session_id=1" + line * 2
+    flow = flows.finished(answer=flows.response(address + b"data: 1\n\n", flows.SSE))
+    _, head, first, rest, _ = of(flow)
+    assert (first.at, first.data, first.timed) == (head.at, address, False)
+    assert (rest.at, rest.data, rest.timed) == (1000.3, b"data: 1\n\n", False)
+
+
 def test_a_stream_that_was_not_kept_is_not_guessed():
     _, _, ended = of(flows.finished(answer=flows.response(None, flows.SSE)))
     assert not ended.streamed and ended.body is None

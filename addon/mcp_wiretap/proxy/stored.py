@@ -1,7 +1,8 @@
 """A stored flow made into the events that it was when it was live. Reads the state of mitmproxy's flows (its .flow format).
 
 Kept event streams are split at the boundaries of their events, each with the time that `mcp.events` holds for it; without times
-(a recording of someone else's) they come in one piece, marked untimed.
+(a recording of someone else's) they come in one piece at the end, marked untimed; but the address that an HTTP+SSE stream
+announces comes first of all.
 """
 
 import re
@@ -15,6 +16,7 @@ from mcp_wiretap.wire.headers import Fields
 type State = dict[str, Any]
 
 _BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
+_ENDPOINT = re.compile(rb"(?:\xef\xbb\xbf)?event: ?endpoint[\r\n]")
 _HAS_DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data[:\r\n]")
 _ENDS: dict[str, EndedBy] = {"client": "client", "server": "server", "unknown": "unknown"}
 
@@ -41,7 +43,7 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     if body is not None and is_event_stream(fields.first("content-type") or ""):
         times = metadata.get("mcp.events")
         coding = fields.first("content-encoding")
-        pieces, problem = _stream(flow, body, coding, times, ended if ended is not None else head, stream_limit)
+        pieces, problem = _stream(flow, body, coding, times, (head, ended if ended is not None else head), stream_limit)
         events += pieces
         body, streamed = None, True
     if ended is None:
@@ -142,18 +144,28 @@ def is_event_stream(content_type: str) -> bool:
 
 
 def _stream(
-    flow: str, body: bytes, coding: str | None, times: Any, end: float, limit: int
+    flow: str, body: bytes, coding: str | None, times: Any, span: tuple[float, float], limit: int
 ) -> tuple[list[StreamData], str | None]:
-    """The pieces of a kept event stream, and what was wrong with its content coding."""
-    problem = None
+    """The pieces of a kept event stream (`span`: its start and end), and what was wrong with its content coding."""
+    problem, (start, end) = None, span
     if coding:
         decoder = Decoder(coding, limit)
         body = decoder.feed(body[:limit])
         decoder.finish()
         problem = decoder.problem
     if not isinstance(times, list) or not all(isinstance(t, int | float) for t in times):
-        return ([StreamData(flow, end, body, decoded=True, timed=False)] if body else []), problem
+        first = announcement(body)
+        pieces = [(start, body[:first]), (end, body[first:])]
+        return [StreamData(flow, at, data, decoded=True, timed=False) for at, data in pieces if data], problem
     return [StreamData(flow, at, data, decoded=True) for at, data in split(body, times, end)], problem
+
+
+def announcement(body: bytes) -> int:
+    """How many bytes the `endpoint` event takes with which an HTTP+SSE stream begins; 0 for other streams."""
+    if _ENDPOINT.match(body) is None:
+        return 0
+    blank = _BLANK_LINE.search(body)
+    return blank.end() if blank is not None else 0
 
 
 def split(body: bytes, times: list[float], end: float) -> Iterator[tuple[float, bytes]]:

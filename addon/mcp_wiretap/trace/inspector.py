@@ -35,7 +35,7 @@ from mcp_wiretap.trace.pairing import LATE, Pairing
 from mcp_wiretap.trace.progress import ProgressTokens
 from mcp_wiretap.trace.requests import Requests
 from mcp_wiretap.trace.served import Served
-from mcp_wiretap.trace.sessions import Sessions
+from mcp_wiretap.trace.sessions import Session, Sessions
 from mcp_wiretap.trace.tasks import Tasks
 from mcp_wiretap.trace.tools import Tools
 from mcp_wiretap.trace.tracker import Tracker
@@ -169,6 +169,17 @@ class Inspector:
         self._changed[exchange.flow] = exchange
         if self.watched is not None:
             self.watched[exchange.flow] = exchange
+
+    def silent_streams(self, session: Session | None, endpoint: Endpoint) -> bool:
+        """Whether a stream of the session (without one: of the endpoint) is open of which nothing was read: a recording may tell
+        what came on it at its end only."""
+        for flow in self._streams:
+            exchange = self.exchanges.get(flow)
+            if exchange is None or exchange.stream is None or exchange.stream.count:
+                continue
+            if exchange.session is session if session is not None else exchange.endpoint is endpoint:
+                return True
+        return False
 
     def rejudge(self, exchange: Exchange) -> None:
         """Judge an earlier exchange anew, by what is known now."""
@@ -325,7 +336,7 @@ class Inspector:
         exchange = message.exchange
         if len(exchange.received) < self.limits.events:
             exchange.received.append(message)
-        self.pairing.received(message, size)
+        replied = self.pairing.received(message, size)
         request = message.request
         owner = request.exchange if request is not None else exchange
         if request is not None:
@@ -343,6 +354,9 @@ class Inspector:
         self._tell(self._on_said, message)
         if exchange.kind != "other":
             self.judge.said(message)
+        if replied is not None:
+            self.rejudge(replied)
+            self.pairing.not_asked(replied)
         if owner is not exchange and owner.over:
             self.rejudge(owner)
             self.held.free(owner, LATE)

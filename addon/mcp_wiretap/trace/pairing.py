@@ -1,7 +1,9 @@
 """Requests and the messages that answer them. In the modern era both are of one exchange; in the legacy era an answer may come
 on another stream of the session, or the answer to a server's request in a POST of the client's.
 
-What is answered elsewhere keeps its exchange whole (`Held`) until the answer has come, or cannot come any more.
+What is answered elsewhere keeps its exchange whole (`Held`) until the answer has come, or cannot come any more. A recording
+without the times of single events tells of all that a server asked at the end of its stream, when the client has answered long
+since: then the answer waits for its request.
 """
 
 from collections.abc import Iterator
@@ -14,6 +16,8 @@ from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 
 LATE = "late answer"  # why an exchange that is over is held
+UNASKED = "unasked answer"  # likewise
+MOST_UNASKED = 100  # answers of one session that wait for their request
 
 
 class Pairing:
@@ -33,13 +37,22 @@ class Pairing:
             return self._reply(message)
         return None
 
-    def received(self, message: Message, size: int) -> None:
-        """A message of the server, of so many bytes: `message.request` is set where it answers one."""
+    def received(self, message: Message, size: int) -> Exchange | None:
+        """A message of the server, of so many bytes: `message.request` is set where it answers one. Returns the exchange of the
+        client's answer to it, where that had been sent before."""
         exchange, rpc = message.exchange, message.rpc
         if rpc.kind == "request" and not exchange.claim.modern:
+            reply = self._replied(message)
+            if reply is not None:
+                self._link(message, reply)
+                return reply.exchange
             self._wait(message, size)
-        if rpc.kind not in ("result", "error"):
-            return
+        elif rpc.kind in ("result", "error"):
+            self._answer(message)
+        return None
+
+    def _answer(self, message: Message) -> None:
+        exchange, rpc = message.exchange, message.rpc
         key, requests = jsonrpc.id_key(rpc.id), exchange.requests
         found = requests.get(key) if rpc.has_id else None
         if found is None and not exchange.claim.modern:
@@ -85,11 +98,35 @@ class Pairing:
 
     def _reply(self, message: Message) -> Exchange | None:
         """The client answers what the server asked."""
+        session, key = self._session(message.exchange), jsonrpc.id_key(message.rpc.id)
+        asked = session.from_server.pop(key, None)
+        if asked is not None:
+            return self._link(asked, message)
+        session.unasked[key] = message
+        self._held.keep(message.exchange, UNASKED)
+        if len(session.unasked) > MOST_UNASKED:
+            self.not_asked(session.unasked.popitem(last=False)[1].exchange)
+        return None
+
+    def _replied(self, asked: Message) -> Message | None:
+        """What the client had answered to a request that is only known now: its stream has no times, and was open by then."""
+        session, stream = self._session(asked.exchange), asked.exchange.stream
+        if not session.unasked or stream is None or stream.timed:
+            return None
+        key = jsonrpc.id_key(asked.rpc.id)
+        reply = session.unasked.get(key)
+        if reply is None or reply.at < asked.exchange.started:
+            return None
+        return session.unasked.pop(key)
+
+    def not_asked(self, exchange: Exchange) -> None:
+        """An answer of the client waits for its request no longer."""
+        self._held.free(exchange, UNASKED)
+
+    def _link(self, asked: Message, message: Message) -> Exchange | None:
+        """The client's message answers that request. Returns the exchange whose operation it belongs to."""
         exchange = message.exchange
         session = self._session(exchange)
-        asked = session.from_server.pop(jsonrpc.id_key(message.rpc.id), None)
-        if asked is None:
-            return None
         message.request, asked.answer = asked, message
         exchange.method = exchange.method or asked.method
         origin, exact = asked.exchange, session.id != ""

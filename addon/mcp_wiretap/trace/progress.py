@@ -91,6 +91,8 @@ class ProgressTokens(Tracker):
         found = Progress(token, "active")
         if entry is None:
             found.state = self._unknown(exchange, table, token)
+            if message.party == "client" and self.inspector.silent_streams(exchange.session, exchange.endpoint):
+                found.state = "unknown-session"  # the request may have come on a stream that was not read yet
         else:
             found.asked, found.flow = token, entry.request.exchange.flow
             found.before, found.same_stream = entry.last, entry.last_flow in ("", exchange.flow)
@@ -99,7 +101,7 @@ class ProgressTokens(Tracker):
             if answer is not None and not entry.task:
                 if answer.exchange is exchange:
                     found.state = "answered"
-                elif message.at - answer.at > RACE_S:
+                elif (exchange.stream is None or exchange.stream.timed) and message.at - answer.at > RACE_S:
                     found.state = "answered-elsewhere"
         message.found = found
 

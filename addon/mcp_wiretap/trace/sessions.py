@@ -40,6 +40,7 @@ class Session:
     deleted_flow: str = ""
     from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
     from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
+    unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
     facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
 
     @property

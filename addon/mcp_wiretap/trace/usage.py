@@ -443,7 +443,7 @@ class Usage(Tracker):
         asked[key] = now
         if len(asked) > MOST_ASKED:
             asked.popitem(last=False)
-        if before is None or before.exchange is exchange or before.exchange.over:
+        if before is None or before.exchange is exchange or not _together(before.exchange, exchange):
             return
         if (before.method, before.params) == (method, now.params) and (now.event_id is None or now.event_id != before.event_id):
             _note(exchange, Note("asked-twice", message.where, None, before.exchange.flow))
@@ -549,6 +549,15 @@ class Usage(Tracker):
                 _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
         elif exchange.status == 400:
             _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+
+def _together(earlier: Exchange, exchange: Exchange) -> bool:
+    """Whether two streams were open at once; where a recording has no times of their events, at any time at all."""
+    if not earlier.over:
+        return True
+    if all(e.stream is None or e.stream.timed for e in (earlier, exchange)):
+        return False
+    return (earlier.ended or 0.0) > (exchange.responded or exchange.requested)
 
 
 def _origin(url: str) -> str:
