@@ -218,7 +218,7 @@ def uri_valid(message: Message) -> Iterator[Finding]:
     for steps, uri in _uris(message):
         if isinstance(uri, str) and not _URI.fullmatch(uri) and uri != asked:  # an answer may repeat what was asked for
             yield _no_uri(uri, message.place(*steps))
-    for index, item in _items(message, "resourceTemplates"):
+    for index, item in _items(message, "resourceTemplates") if "resourceTemplates" in message.result else ():
         template = item.get("uriTemplate")
         if isinstance(template, str) and not _is_template(template):
             place = message.place("result", "resourceTemplates", index, "uriTemplate")
@@ -234,11 +234,14 @@ def _uris(message: Message) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         for index, uri in enumerate(subscribed[:MOST] if isinstance(subscribed, list) else ()):
             yield ("params", "notifications", "resourceSubscriptions", index), uri
         return
+    if "content" in message.result:
+        for index, block in _items(message, "content"):
+            if block.get("type") != "text":  # most are
+                yield from _of_block(block, ("result", "content", index))
+        return
     for member in ("resources", "contents"):
         for index, item in _items(message, member):
             yield ("result", member, index, "uri"), item.get("uri")
-    for index, block in _items(message, "content"):
-        yield from _of_block(block, ("result", "content", index))
 
 
 def _of_block(block: Any, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
