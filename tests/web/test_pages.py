@@ -8,6 +8,7 @@ from mcp_wiretap.example import read_script
 from mcp_wiretap.report.pages import apps, auth, copies, findings, logs, network, overview, streams, tasks, text, tools
 from mcp_wiretap.report.pages.filters import Filter
 from mcp_wiretap.trace.finding import Silence
+from mcp_wiretap.trace.who import leaves
 from tests.web.looking import LISTED, ROUNDS, Script
 
 ALL = Filter.of({})
@@ -77,7 +78,7 @@ def test_findings_are_grouped_by_rule_and_party_with_their_evidence():
     (row,) = [r for r in findings.rows(script.traces, ALL, UTC) if r["rule"] == "HDR006"]
     assert (row["count"], row["party"], row["severity"]) == (3, "client", "error")
     found = findings.detail(script.traces, row["key"], UTC)
-    assert found is not None and len(found["cases"]) == 3
+    assert found is not None and [case["same"] for case in found["cases"]] == [2] and found["more"] == 0
     assert found["told"].demand and found["link"].startswith("https://modelcontextprotocol.io/")
     assert findings.rows(script.traces, Filter.of({"q": "party:server"}), UTC) == []
     assert [r["rule"] for r in findings.rows(script.traces, Filter.of({"q": "rule:HDR006"}), UTC)] == ["HDR006"]
@@ -243,3 +244,68 @@ def test_a_copied_stream_is_a_stream_again():
     assert one is not None
     events = read_script(copies.as_case([one]).split("\n", 2)[2])
     assert [type(e).__name__ for e in events].count("StreamData") >= 2
+
+
+# What the numbers are of
+
+
+def test_the_rules_beside_the_errors_are_those_of_errors():
+    script = Script(WRONG + "modern ping\n  -> result {}\n")
+    severities = {group.severity for group in script.traces.groups()}
+    assert len(severities) > 1
+    assert overview.summary(script.traces)["rules"] == len({g.rule for g in script.traces.groups() if g.severity == "error"})
+
+
+def test_a_tool_that_no_list_has_is_not_among_those_listed():
+    script = Script(
+        'modern tools/list\n  -> tool query {}\nmodern tools/call {"name": "other", "arguments": {}}\n  -> result {"content": []}\n'
+    )
+    (card,) = tools.rows(script.traces, {}, ALL, UTC)
+    assert (card["count"], card["unlisted"], len(card["items"])) == (1, 1, 2)
+
+
+def test_with_an_endpoint_in_view_findings_are_those_of_it():
+    script = Script(WRONG * 2 + WRONG.replace("\n", "\n  path http://second.example/Mcp\n", 1))
+    here = Filter.of({"endpoint": script.exchanges[2].endpoint.url})
+    (row,) = [r for r in findings.rows(script.traces, here, UTC) if r["rule"] == "HDR006"]
+    assert row["count"] == 1 and "+" not in row["server"]
+    assert findings.counts(script.traces, here)["error"] < findings.counts(script.traces, ALL)["error"]
+    found = findings.detail(script.traces, row["key"], UTC, here)
+    assert found is not None and (found["count"], found["in_view"]) == (1, script.exchanges[2].endpoint.url)
+    whole = findings.detail(script.traces, row["key"], UTC)
+    assert whole is not None and whole["count"] == 3 and whole["in_view"] is None
+
+
+def test_a_capability_with_nothing_on_inside_is_there():
+    assert leaves({"tools": {"listChanged": False}, "prompts": {}, "resources": {"subscribe": True}, "logging": None}) == [
+        "tools", "prompts", "resources.subscribe",
+    ]  # fmt: skip
+
+
+def test_a_probe_is_accepted_only_where_there_was_one():
+    called = Script('modern tools/call {"name": "echo", "arguments": {}}\n  -> result {"content": []}\n')
+    (row,) = overview.endpoints(called.traces)
+    assert row["story"] == "speaks modern, unasked"
+
+
+def test_the_length_of_a_story_is_not_reported_as_dropped():
+    script = Script("legacy initialize\n  -> result {}\n" * 60)
+    assert overview.summary(script.traces)["dropped"] == []
+    ledger = script.ledger
+    (tally,) = ledger.endpoints.values()
+    assert overview.detail(ledger, tally, UTC)["more_steps"] == 20
+
+
+def test_a_refused_probe_that_is_followed_by_a_fallback_is_no_fault():
+    probe = "modern server/discover\n  -> error -32601\n"
+    fell_back, gave_up = Script(probe + "legacy initialize\n  -> result {}\n"), Script(probe)
+    states = [network.row(s.ledger, s.exchanges[0], UTC)["status"].kind for s in (fell_back, gave_up)]
+    assert states == ["off", "err"]
+
+
+def test_apps_say_what_is_wrong_with_them_and_nothing_of_lists_that_were_not_seen():
+    link = '"_meta": {"ui": {"resourceUri": "http://x/"}}'
+    script = Script(f"modern tools/list\n  -> tool query {{}} {{{link}}}\n")
+    (card,) = apps.rows(script.traces, ALL, UTC)
+    assert [a["about"] for a in card["apps"]] == [""]
+    assert "APP001" in [f["rule"] for f in card["findings"]]

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from mcp_wiretap.trace.finding import Silence
+from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.web.live import Live
 from mcp_wiretap.web.render import coloured, marked
 from mcp_wiretap.web.site import NAMES, WINDOW
@@ -121,7 +122,7 @@ async def test_a_hostile_query_is_inert(hostile):
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_page_says_what_to_do_when_there_is_nothing(name):
     html = await Script("GET http://elsewhere.example/x\n  -> 200 text/plain x\n").site().page(name, {})
-    assert "No MCP traffic yet" in html and "1 flows were seen, none of them MCP" in html
+    assert "No MCP traffic yet" in html and "1 flow was seen, which is not MCP" in html
 
 
 async def test_a_filter_that_hides_all_says_so():
@@ -254,3 +255,127 @@ def test_json_keeps_its_text_when_it_is_coloured():
 def test_escapes_of_invisible_characters_are_set_off():
     assert str(marked("a\\u202eb<")) == '<bdi>a<span class="ctl" title="invisible character">\\u202e</span>b&lt;</bdi>'
     assert str(marked(None)) == ""
+
+
+# Network: rows on the scale of their burst, also as they come
+
+APART = "modern ping\n  after 30\n  -> result {}\n"
+BESIDE = "modern ping\n  after 0.2\n  -> result {}\n"
+
+
+class Growing(Script):
+    """A script that is followed a flow at a time."""
+
+    def __init__(self, script: str) -> None:
+        super().__init__(script)
+        self.waiting = self.events
+        self.inspector = Inspector(self.book)
+        self.traces.follow([self.inspector])
+
+    def go(self) -> None:
+        flow = self.waiting[0].flow
+        while self.waiting and self.waiting[0].flow == flow:
+            self.inspector.feed(self.waiting.pop(0))
+
+
+def seen(page: dict[str, str], message: dict) -> list[str]:
+    """What the rows of a page look like after a message: only what this test needs of mcp.js."""
+    page |= {row["key"]: row["html"] for row in message["rows"]}
+    return [re.search(r'class="(?:req|ttfb)" style="--x:([\d.]+)', html)[1] for html in page.values()]
+
+
+async def told_rows(script: Growing, query: dict[str, str], number: int) -> list[dict]:
+    live, told = Live(script.site()), Told()
+    live.subscribe(told, "network", query)
+    for _ in range(number):
+        script.go()
+        await live.turn()
+    return [m for m in told if m["type"] == "rows"]
+
+
+async def test_a_row_that_comes_is_drawn_on_the_scale_of_its_burst_under_its_head():
+    script = Growing(APART + BESIDE + BESIDE)
+    first, second, third = await told_rows(script, {}, 3)
+    assert [b["head"].count("scale-row") for b in first["bursts"]] == [1] and "1 exchange in" in first["bursts"][0]["head"]
+    assert [row["key"] for row in second["rows"]] == ["flow-1", "flow-2"]  # the scale is another one: both are drawn anew
+    assert "2 exchanges in" in second["bursts"][0]["head"] and second["bursts"][0]["last"] == "flow-2"
+    assert [row["key"] for row in third["rows"]] == ["flow-3"]  # it holds the third one, too
+    page: dict[str, str] = {}
+    for message in (first, second, third):
+        places = seen(page, message)
+    window = await script.site().rows("network", {})
+    loaded = [row for row in window.rows if "data-key" in row]
+    assert list(page.values()) == loaded and places[0] == "0.0" < places[1] < places[2]
+
+
+async def test_a_burst_that_comes_later_is_told_with_the_idle_time_before_it_and_nothing_else_is_drawn():
+    for order in ("oldest", "newest"):
+        first, second = await told_rows(Growing(APART + APART), {"order": order}, 2)
+        assert [row["key"] for row in second["rows"]] == ["flow-2"]
+        assert first["bursts"][0]["gap"] == "" and "idle 3" in second["bursts"][0]["gap"]
+
+
+async def test_a_row_that_ends_after_a_later_burst_began_is_drawn_anew():
+    script = Growing(APART + APART)
+    live, told = Live(script.site()), Told()
+    live.subscribe(told, "network", {})
+    for _ in range(2):
+        script.go()
+        await live.turn()
+    script.inspector.touched(script.inspector.exchanges["flow-1"])
+    await live.turn()
+    last = [m for m in told if m["type"] == "rows"][-1]
+    assert [row["key"] for row in last["rows"]] == ["flow-1"] and "data-kept" not in last["rows"][0]["html"]
+    assert [burst["first"] for burst in last["bursts"]] == ["flow-1"]
+
+
+async def test_a_row_of_long_ago_keeps_the_bar_it_has():
+    script = Script(APART * (WINDOW + 5), catch_up=1_000)
+    live, told = Live(script.site()), Told()
+    live.subscribe(told, "network", {})
+    script.inspector.touched(script.exchanges[0])
+    await live.turn()
+    (message,) = [m for m in told if m["type"] == "rows"]
+    assert [row["key"] for row in message["rows"]] == ["flow-1"] and "data-kept" in message["rows"][0]["html"]
+
+
+async def test_what_a_page_takes_over_while_it_loads_is_told_to_the_open_ones():
+    script = Growing(APART * 2)
+    site = script.site()
+    live, told = Live(site), Told()
+    live.subscribe(told, "protocol", {})
+    script.go()
+    await site.page("findings", {})
+    await live.turn()
+    assert [row["key"] for m in told if m["type"] == "rows" for row in m["rows"]] == ["flow-1"]
+
+
+async def test_what_there_is_to_choose_from_is_told_as_it_becomes_known():
+    script = Growing(APART)
+    live, told = Live(script.site()), Told()
+    live.subscribe(told, "protocol", {})
+    html = await live.site.page("protocol", {})
+    assert re.search(r'<label class="sel " hidden>.{0,60}data-choose="method"', html)
+    script.go()
+    await live.turn()
+    (choices,) = [m["choices"] for m in told if m["type"] == "choices"]
+    assert choices["method"] == [["ping", "ping"]] and len(choices["endpoint"]) == 1
+
+
+async def test_a_page_of_live_traffic_follows_before_there_is_any_and_one_of_a_file_does_not():
+    def follows(html: str) -> bool:
+        return 'id="follow" aria-pressed="true"' in html and 'id="live-word">Live<' in html
+
+    empty, file = Script(""), Script(ROUNDS)
+    assert follows(await empty.site().page("protocol", {}))
+    empty.inspectors = lambda: [empty.inspector, file.inspector]
+    html = await empty.site().page("protocol", {})
+    assert not follows(html) and 'id="live-word">Recording<' in html
+
+
+async def test_an_empty_page_says_where_the_proxy_listens():
+    site = Script("").site()
+    assert "--listen-host 127.0.0.1 --set keep_host_header=true" in await site.page("protocol", {})
+    site.listening = lambda: [("http://127.0.0.1:8080", "reverse proxy to http://127.0.0.1:3000")]
+    html = await site.page("protocol", {})
+    assert "<code>http://127.0.0.1:8080</code> reverse proxy to" in html and "mcp-wiretap web" not in html

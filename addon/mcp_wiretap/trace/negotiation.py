@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_wiretap.trace.inspector import Inspector
 
 NAME = "negotiation"
+UNTOLD = "negotiation-untold"  # of an endpoint: how many steps its story leaves out
 PATIENCE = 60.0  # seconds: a fallback that comes later, on another connection, may be another run of the program (ERA006)
 STEPS = 40  # of one endpoint's story; a server with many clients tells the same story again and again
 CONNECTIONS = 8  # of one client that are remembered as its own
@@ -412,7 +413,7 @@ class Negotiations(Tracker):
     def _tell(self, exchange: Exchange, part: Part, what: str) -> Step | None:
         story: list[Step] = exchange.endpoint.facts.setdefault(NAME, [])
         if len(story) >= STEPS:
-            self.inspector.count_dropped("negotiation steps")
+            exchange.endpoint.facts[UNTOLD] = exchange.endpoint.facts.get(UNTOLD, 0) + 1
             return None
         name = exchange.client_info[0] if exchange.client_info is not None else ""
         step = Step(exchange.flow, exchange.started, name, part.role or "opening", what[:200])  # a method is its client's choice

@@ -77,12 +77,12 @@ def client_key(info: tuple[str, str] | None, auth: str) -> str:
 
 
 def leaves(value: dict[str, Any], prefix: str = "", depth: int = 0) -> list[str]:
-    """`elicitation.form`, `roots.listChanged`: the members of a capabilities object that are on."""
+    """`elicitation.form`, `roots.listChanged`: what is on in a capabilities object; a member with nothing on in it is on itself."""
     found: list[str] = []
     for name, inner in list(value.items())[:40]:
         path = one_line(f"{prefix}{name}", 120)
         if isinstance(inner, dict) and inner and depth < 2:
-            found += leaves(inner, f"{path}.", depth + 1)
+            found += leaves(inner, f"{path}.", depth + 1) or [path]
         elif inner is not False and inner is not None:
             found.append(path)
         if len(found) >= 60:

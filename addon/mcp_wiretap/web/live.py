@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.report.pages import overview
 from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.report.pages.ledger import Ledger
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.web import waterfall
 from mcp_wiretap.web.site import LISTS, Breath, Site
 
 PERIOD = 0.25  # seconds between two paints at least
@@ -33,6 +34,8 @@ class Subscription:
     stale: bool = False
     looked: float = 0.0
     summary: str = ""
+    choices: str = ""
+    drawn: waterfall.Drawn = field(default_factory=waterfall.Drawn)
 
 
 class Live:
@@ -43,6 +46,9 @@ class Live:
         self.subscriptions: set[Subscription] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._choices = ""
+        self._more = False  # whether there may be more to choose from
+        self._chose = -LOOK_AGAIN
 
     def start(self) -> None:
         self.site.traces.follow(self.site.source.inspectors())
@@ -78,6 +84,7 @@ class Live:
         if renewed:
             await self.site.silence_again()
         if changed or renewed:
+            self._more = True
             for subscription in self.subscriptions:
                 subscription.pending.update(changed)
                 subscription.stale = True
@@ -86,13 +93,18 @@ class Live:
                     subscription.send(json.dumps({"type": "reload"}))
         if not self.subscriptions:
             return
-        summary = overview.summary(self.site.traces) if any(s.stale for s in self.subscriptions) else None
+        summary = self.site.summary() if any(s.stale for s in self.subscriptions) else None
         breath = Breath()
         made: dict[tuple[str, str], str] = {}
         now = asyncio.get_running_loop().time()
+        if self._more and now - self._chose >= LOOK_AGAIN:
+            self._more, self._chose, self._choices = False, now, json.dumps({"type": "choices", "choices": self.site.choices()})
         for subscription in list(self.subscriptions):
             if subscription.stale and summary is not None:
                 self._tell_summary(subscription, summary)
+            if subscription.choices != self._choices:
+                subscription.choices = self._choices
+                subscription.send(self._choices)
             if subscription.page in LISTS:
                 await self._tell_rows(subscription, made, breath)
                 subscription.stale = False
@@ -120,9 +132,29 @@ class Live:
                 subscription.send(json.dumps({"type": "look"}))
             return
         site, page = self.site, subscription.page
-        rows: dict[str, dict[str, Any]] = {}
+        changed, gone = self._fitting(subscription)
+        if not changed and not gone:
+            return
+        if page == "network":
+            laid_out = await waterfall.redraw(site, subscription.chosen, subscription.drawn, changed, breath)
+            told = waterfall.message(*laid_out, lambda piece: str(site.row_html(page, piece)), subscription.chosen.newest_first)
+            subscription.send(json.dumps({"type": "rows", "gone": gone} | told))
+            return
+        rows: list[dict[str, Any]] = []
+        for flow, (ledger, exchange) in changed.items():
+            html = made.get((page, flow))
+            if html is None:
+                html = made[page, flow] = str(site.row_html(page, site.row(page, ledger, exchange)))
+            rows.append({"key": flow, "at": exchange.started, "html": html})
+            await breath.if_due()
+        subscription.send(json.dumps({"type": "rows", "rows": rows, "gone": gone}))
+
+    def _fitting(self, subscription: Subscription) -> tuple[dict[str, tuple[Ledger, Exchange]], list[str]]:
+        """Of what waits for a page: the rows that it shows, and the flows that it shows no (more)."""
+        site, page = self.site, subscription.page
+        changed: dict[str, tuple[Ledger, Exchange]] = {}
         gone: list[str] = []
-        while subscription.pending and len(rows) < MOST:
+        while subscription.pending and len(changed) < MOST:
             flow, exchange = next(iter(subscription.pending.items()))
             del subscription.pending[flow]
             place = site.traces.find(flow)
@@ -132,27 +164,11 @@ class Live:
             head = ledger.head(exchange) if page == "protocol" else exchange
             if head is not exchange:
                 gone.append(flow)
-            if head.flow in rows or not site.belongs(page, ledger, head, subscription.query):
+            if head.flow in changed or not site.belongs(page, ledger, head, subscription.query):
                 continue
             of_row = ledger.rounds(head) if page == "protocol" else [head]
             if not subscription.chosen.empty and not subscription.chosen.fits(of_row):
                 gone.append(head.flow)
                 continue
-            html = made.get((page, head.flow))
-            if html is None:
-                row = site.row(page, ledger, head)
-                if page == "network":
-                    row = alone(row)
-                html = made[page, head.flow] = str(site.row_html(page, row))
-            rows[head.flow] = {"key": head.flow, "at": head.started, "over": head.over, "html": html}
-            await breath.if_due()
-        if rows or gone:
-            subscription.send(json.dumps({"type": "rows", "rows": list(rows.values()), "gone": gone}))
-
-
-def alone(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of Network that comes by itself: on a scale of its own until the page is loaded again."""
-    from mcp_wiretap.report.pages import network
-
-    laid_out = network.bursts([row], None)
-    return next(piece for piece in laid_out if "row" in piece)
+            changed[head.flow] = ledger, head
+        return changed, gone

@@ -2,7 +2,7 @@
 
 Used of them: `RequestHandler` (wraps the methods of a class with the check of token and cookie, sets CSP and frame headers,
 checks Sec-Fetch-Site; tornado checks XSRF), `WebSocketEventBroadcaster` (authenticated, same origin), `master.app.add_handlers`,
-`master.web_url`, `master.view.get_by_id`.
+`master.web_url`, `master.view.get_by_id`, the servers of the addon `proxyserver`.
 """
 
 import logging
@@ -28,12 +28,28 @@ def install(master: Any, source: Source) -> str:
     """Add the handlers; the address of the first page. Raises where mitmweb is another one than we know."""
     site = Site(source, master.view.get_by_id)
     site.theme = lambda: getattr(master.options, "web_theme", "system")
+    site.listening = lambda: _listening(master)
     live = Live(site)
     address = str(master.web_url)
     master.app.add_handlers(r".*", _handlers(site, live))
     live.start()
     before, mark, after = address.partition("?")
     return f"{before.rstrip('/')}/mcp/{mark}{after}"
+
+
+def _listening(master: Any) -> list[tuple[str, str]]:
+    """Where the proxy takes connections, and for what: ("http://127.0.0.1:8080", "reverse proxy to ...")."""
+    try:
+        servers = [server for server in master.addons.get("proxyserver").servers if server.is_running]
+        return [(_address(*place[:2]), server.mode.description) for server in servers for place in server.listen_addrs][:10]
+    except Exception:  # it is only a hint
+        return []
+
+
+def _address(host: str, port: int) -> str:
+    """As a client on this machine reaches it."""
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
@@ -81,7 +97,7 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
     class Row(Handler):
         async def get(self, name: str) -> None:
             await site.settle()
-            found = site.detail(name, self.get_query_argument("key", ""))
+            found = site.detail(name, self.get_query_argument("key", ""), self.query())
             if found is None:
                 raise webapp.APIError(404, "This row is not there any more.")
             self.html(found)

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from mcp_wiretap.report.html import prose
+from mcp_wiretap.report.words import plural
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -31,6 +32,7 @@ def environment() -> Environment:
     made.filters["json"] = coloured
     made.filters["prose"] = lambda text: prose(text[:1].upper() + text[1:])
     made.filters["text"] = marked
+    made.filters["plural"] = plural
     return made
 
 

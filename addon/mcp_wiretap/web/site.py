@@ -81,7 +81,9 @@ class Site:
         self._flow_of = flow_of
         self.traces = Traces(whole=self.subject, rules=source.rules())
         self.theme: Callable[[], str] = lambda: "system"
+        self.listening: Callable[[], list[tuple[str, str]]] = list  # (address, mode) of the proxy's servers
         self.silences: list[Silence] = []
+        self._renewed, self._settled = False, dict[str, Exchange]()  # what a page took over between two ticks
 
     def subject(self, flow_id: str) -> Subject | None:
         """A flow read again; None where that cannot be."""
@@ -99,14 +101,18 @@ class Site:
 
     def tick(self) -> tuple[bool, dict[str, Exchange]]:
         """Take over what has happened: whether the set of traces changed, and the exchanges that did."""
-        renewed = self.traces.follow(self.source.inspectors())
-        return renewed, self.traces.catch_up(CHANGES)
+        renewed = self.traces.follow(self.source.inspectors()) or self._renewed
+        changed = self._settled | self.traces.catch_up(CHANGES)
+        self._renewed, self._settled = False, {}
+        return renewed, changed
 
     async def settle(self) -> None:
-        """Take over everything, giving way in between: a page shows what is known when it is asked for."""
+        """Take over everything, giving way in between: a page shows what is known when it is asked for. The open pages are
+        told of it with the next tick."""
         breath = Breath()
-        self.traces.follow(self.source.inspectors())
-        while self.traces.catch_up(50):
+        self._renewed |= self.traces.follow(self.source.inspectors())
+        while changed := self.traces.catch_up(50):
+            self._settled |= changed
             await breath.if_due()
 
     # Whole pages
@@ -120,10 +126,10 @@ class Site:
             "title": next(title for key, title, _ in PAGES if key == name),
             "version": __version__,
             "theme": self.theme(),
-            "summary": overview.summary(self.traces),
+            "summary": self.summary(),
             "filter": chosen,
-            "scopes": self._scopes(),
-            "live": bool(self.traces.ledgers and self.traces.ledgers[0].flows),
+            "listening": self.listening(),
+            "choices": self.choices(),
             "rule_count": len(self.traces.rules),
             "query": dict(query),
         }
@@ -134,10 +140,8 @@ class Site:
         """What stands in the page's own part."""
         window = await self.rows(name, query)
         context: dict[str, Any] = {"rows": window.rows, "older": window.older, "hidden": window.hidden}
-        if name in ("protocol", "network"):
-            context |= {"methods": self._methods(), "clients": self._clients()}
-        elif name == "findings":
-            context["tally"] = findings.counts(self.traces)
+        if name == "findings":
+            context["tally"] = findings.counts(self.traces, chosen)
         elif name == "tools":
             context |= tools.head(self.traces, query)
         elif name == "logs":
@@ -146,6 +150,20 @@ class Site:
         elif name == "streams":
             context["wanted_state"] = query.get("state", "")
         return context
+
+    def summary(self) -> dict[str, Any]:
+        return overview.summary(self.traces) | {"live": self.live}
+
+    @property
+    def live(self) -> bool:
+        """Whether traffic may come, or has: not where there is nothing but files."""
+        return len(self.traces.ledgers) < 2 or bool(self.traces.ledgers[0].flows)
+
+    def choices(self) -> dict[str, list[tuple[str, str]]]:
+        """What the selects of all pages offer: (value, words)."""
+        scopes = [(url, f"{name} · {url}") for url, name in self._scopes()]
+        methods, clients = self._methods(), self._clients()
+        return {"endpoint": scopes, "method": [(m, m) for m in methods], "client": [(c, c) for c in clients]}
 
     def _scopes(self) -> list[tuple[str, str]]:
         """The endpoints to choose from."""
@@ -185,7 +203,7 @@ class Site:
             case "logs":
                 return await self._rendered("logs", *logs.rows(self.traces, query, chosen, self.traces.zone, WINDOW))
             case "overview":
-                made = [row for row in overview.endpoints(self.traces) if chosen.chosen.get("endpoint", "") in row["url"]]
+                made = [row for row in overview.endpoints(self.traces) if chosen.scope in row["url"].lower()]
             case "findings":
                 made = findings.rows(self.traces, chosen, self.traces.zone)
             case "tools":
@@ -211,7 +229,7 @@ class Site:
         found: list[tuple[Ledger, Exchange]] = []
         window = Window()
         only = set(query["only"].split(",")[:100]) if query.get("only") else None
-        async for ledger, exchange in self._downwards(_cursor(query.get("before", ""))):
+        async for ledger, exchange in self.downwards(_cursor(query.get("before", ""))):
             if only is not None and exchange.flow not in only:
                 continue
             if not self.belongs(name, ledger, exchange, query):
@@ -240,7 +258,7 @@ class Site:
             await breath.if_due()
         return window
 
-    async def _downwards(self, before: tuple[int, int] | None) -> AsyncIterator[tuple[Ledger, Exchange]]:
+    async def downwards(self, before: tuple[int, int] | None) -> AsyncIterator[tuple[Ledger, Exchange]]:
         """All rows, newest first; what comes and goes while we breathe does not matter to the place we are at."""
         breath = Breath()
         while True:
@@ -293,12 +311,12 @@ class Site:
 
     @staticmethod
     def _announced(entry: Any, chosen: Filter) -> bool:
-        scope = chosen.chosen.get("endpoint", "")
+        scope = chosen.scope
         return scope in entry.endpoint.url.lower() and chosen.fits_words(entry.method, entry.about, entry.endpoint.url)
 
     # An opened row
 
-    def detail(self, name: str, key: str) -> str | None:
+    def detail(self, name: str, key: str, query: Mapping[str, str] | None = None) -> str | None:
         """HTML of an opened row; None where there is no such row (any more)."""
         zone = self.traces.zone
         match name:
@@ -309,7 +327,7 @@ class Site:
                             return fragment("open/overview.html", d=overview.detail(ledger, tally, zone))
                 return None
             case "findings":
-                found = findings.detail(self.traces, key, zone)
+                found = findings.detail(self.traces, key, zone, Filter.of(query or {}))
                 return fragment("open/findings.html", d=found) if found is not None else None
             case "tools":
                 found = tools.detail(self.traces, key, zone)

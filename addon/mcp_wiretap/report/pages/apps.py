@@ -6,14 +6,18 @@ from typing import Any
 
 from mcp_wiretap.report.pages import rows as parts
 from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.report.pages.ledger import Ledger
 from mcp_wiretap.report.pages.tools import _ui
 from mcp_wiretap.report.pages.traces import Traces
-from mcp_wiretap.report.pages.words import State, clock, host, server_name, server_version, shown, size
+from mcp_wiretap.report.pages.words import SEVERITY, State, clock, host, server_name, server_version, shown, size
+from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.listed import Listing, UiResource
+from mcp_wiretap.trace.model import Endpoint
 from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.trace.who import Who
 
 UI = "io.modelcontextprotocol/ui"
+FINDINGS = 50  # of one endpoint
 
 
 def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, Any]]:
@@ -22,17 +26,18 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
     for ledger in traces.ledgers:
         for tally in ledger.endpoints.values():
             endpoint = tally.endpoint
-            if not endpoint.proven or chosen.chosen.get("endpoint", "") not in endpoint.url.lower():
+            if not endpoint.proven or chosen.scope not in endpoint.url.lower():
                 continue
-            card = _card(ledger.number, endpoint, zone)
+            card = _card(ledger, endpoint, zone)
             if chosen.fits_words(
-                endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"])
-            ):
+                endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"]),
+                *(f["rule"] for f in card["findings"]),
+            ):  # fmt: skip
                 out.append(card)
     return sorted(out, key=lambda card: (-len(card["apps"]), -len(card["extensions"]), card["server"]))
 
 
-def _card(number: int, endpoint: Any, zone: tzinfo | None) -> dict[str, Any]:
+def _card(ledger: Ledger, endpoint: Endpoint, zone: tzinfo | None) -> dict[str, Any]:
     capabilities = endpoint.capabilities or {}
     declared = capabilities.get("extensions")
     server = {shown(k, 200): v for k, v in list(declared.items())[:50]} if isinstance(declared, dict) else {}
@@ -47,12 +52,12 @@ def _card(number: int, endpoint: Any, zone: tzinfo | None) -> dict[str, Any]:
             "server": name in server,
             "settings": parts.brief(server[name], 200) if server.get(name) not in (None, {}) else "",
             "clients": ", ".join(dict.fromkeys(clients.get(name, ()))),
-            "state": _state(name in server, name in clients),
+            "state": _state(name in server, name in clients, endpoint.capabilities is not None),
         }
         for name in sorted({*server, *clients})
     ]
     return {
-        "key": f"a{number}-{shown(endpoint.url, 200)}",
+        "key": f"a{ledger.number}-{shown(endpoint.url, 200)}",
         "era": endpoint.era,
         "server": server_name(endpoint),
         "version": server_version(endpoint),
@@ -60,12 +65,15 @@ def _card(number: int, endpoint: Any, zone: tzinfo | None) -> dict[str, Any]:
         "extensions": extensions,
         "experimental": [shown(k, 100) for k in list(_object(capabilities.get("experimental")))[:30]],
         "apps": _apps(endpoint, zone),
+        "findings": _findings(ledger, endpoint),
     }
 
 
-def _state(server: bool, client: bool) -> State:
+def _state(server: bool, client: bool, told: bool) -> State:
     if server and client:
         return State("ok", "eq", "both sides")
+    if not server and not told:
+        return State("off", "minus", "server's side not seen")
     return State("off", "minus", "server only" if server else "client only")
 
 
@@ -85,18 +93,44 @@ def _apps(endpoint: Any, zone: tzinfo | None) -> list[dict[str, Any]]:
         out.append(
             {
                 "uri": shown(uri, 300),
-                "mime": found.mime if found is not None else shown(resources.get(uri, {}).get("mimeType", ""), 100),
-                "size": size(found.size) if found is not None else "",
                 "read": clock(found.at, zone) if found is not None else "",
                 "flow": parts.link(found.flow, "response") if found is not None else None,
                 "tools": linked.get(uri, []),
-                "listed": uri in resources,
+                "about": " · ".join(w for w in (_about(found, resources.get(uri)), *_missing(uri, listed)) if w),
                 "csp": _csp(asks.get("csp")),
                 "permissions": [shown(p, 60) for p in list(_object(asks.get("permissions")))[:20]],
                 "domain": shown(asks["domain"], 200) if isinstance(asks.get("domain"), str) else "",
             }
         )
     return out
+
+
+def _about(found: UiResource | None, listed: Any) -> str:
+    """Its media type and size."""
+    if found is None:
+        return shown(_object(listed).get("mimeType", ""), 100)
+    return f"{found.mime} {size(found.size)}".strip()
+
+
+def _missing(uri: str, listed: dict[str, Listing]) -> list[str]:
+    return ["not in resources/list"] if "resources" in listed and uri not in listed["resources"].items else []
+
+
+def _findings(ledger: Ledger, endpoint: Endpoint) -> list[dict[str, Any]]:
+    """What is wrong with apps at an endpoint, the worst first; what is said again and again is said once."""
+    told: dict[tuple[str, str], dict[str, Any]] = {}
+    for (rule, party, severity), group in sorted(ledger.groups.items(), key=lambda item: (-RANK[item[0][2]], item[0][0])):
+        for flow in group.flows if rule.startswith("APP") else ():
+            exchange = ledger.find(flow)
+            if exchange is None or exchange.endpoint is not endpoint:
+                continue
+            for f in exchange.findings:
+                if (f.rule, f.party, f.severity) != (rule, party, severity):
+                    continue
+                line = {"rule": rule, "party": party, "state": SEVERITY[severity], "message": shown(f.message, 300)}
+                line |= {"flow": parts.link(flow, "response" if party == "server" else "request"), "times": 0}
+                told.setdefault((rule, f.message), line)["times"] += 1
+    return list(told.values())[:FINDINGS]
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -48,13 +48,13 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
         for ledger in traces.ledgers
         for tally in ledger.endpoints.values()
         for flow in flows_of(tally)
-        if flow.steps and chosen.chosen.get("endpoint", "") in tally.endpoint.url.lower()
+        if flow.steps and chosen.scope in tally.endpoint.url.lower()
     ]
     found += [
         (ledger, waiting)
         for ledger in traces.ledgers
         for tally in ledger.endpoints.values()
-        if chosen.chosen.get("endpoint", "") in tally.endpoint.url.lower() and (waiting := _unfollowed(tally)) is not None
+        if chosen.scope in tally.endpoint.url.lower() and (waiting := _unfollowed(tally)) is not None
     ]
     found.sort(key=lambda item: -item[1].started)
     cards = [card(ledger, flow, zone) for ledger, flow in found[: FLOWS * 2]]

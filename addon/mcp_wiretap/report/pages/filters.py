@@ -48,6 +48,11 @@ class Filter:
     def empty(self) -> bool:
         return not self.words and not self.chosen
 
+    @property
+    def scope(self) -> str:
+        """Part of the URL of the endpoint in view, in small letters; "" for all."""
+        return self.chosen.get("endpoint", "").lower()
+
     def query(self, **changed: str | None) -> str:
         """The query string, with some members changed; "" for none."""
         members: dict[str, str | None] = {"q": self.text or None, **self.chosen}

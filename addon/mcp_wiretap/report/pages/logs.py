@@ -44,7 +44,7 @@ def rows(
 
 
 def _fits(entry: LogEntry, chosen: Filter) -> bool:
-    if chosen.chosen.get("endpoint", "") not in entry.endpoint.url.lower():
+    if chosen.scope not in entry.endpoint.url.lower():
         return False
     return chosen.fits_words(entry.level, entry.logger, entry.data, entry.method or "", entry.name or "", entry.endpoint.url)
 

@@ -1,6 +1,7 @@
 """The page Network: one row an HTTP exchange, with its place on the time line of the burst that it belongs to."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
@@ -23,10 +24,12 @@ from mcp_wiretap.report.pages.words import (
 from mcp_wiretap.report.view import errors
 from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.report.view.yaml import lines
+from mcp_wiretap.report.words import plural
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.who import client_key
 
 PAUSE = 0.5  # seconds without a request that begin a new burst
+MOST = 100  # rows of one burst: without an end a busy proxy's would be drawn anew with each row
 LONG_BURST = 15  # rows after which a shorter pause does, too: with too much on one scale nothing can be told apart
 IDLE = 2.0  # seconds that are worth a line of their own
 TICKS = 120  # SSE events drawn of one row
@@ -51,15 +54,22 @@ _SCALES = (
 )
 
 
-def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, Any]:
-    """The row of an exchange; its waterfall stands alone until `lay_out` puts it beside others."""
-    fields = exchange.response_fields
-    kind = (fields.first("content-type") or "").partition(";")[0].strip() if fields is not None else ""
-    total = (exchange.ended - exchange.started) * 1000 if exchange.ended is not None else None
+def place(exchange: Exchange) -> dict[str, Any]:
+    """What decides where an exchange is drawn."""
     return {
         "key": shown(exchange.flow, 80),
         "at": exchange.started,
         "end": exchange.ended or max(exchange.responded or exchange.requested, _last_event(exchange)),
+        "server": server_name(exchange.endpoint) if exchange.kind == "mcp" else host(exchange.url),
+    }
+
+
+def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, Any]:
+    """The row of an exchange; it has no waterfall until it is laid out beside others."""
+    fields = exchange.response_fields
+    kind = (fields.first("content-type") or "").partition(";")[0].strip() if fields is not None else ""
+    total = (exchange.ended - exchange.started) * 1000 if exchange.ended is not None else None
+    return place(exchange) | {
         "order": (ledger.number, exchange.seq),
         "time": clock(exchange.started, zone),
         "day": day(exchange.started, zone),
@@ -67,7 +77,6 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "what": shown(_what(exchange), 160),
         "name": shown(exchange.name, 120) if exchange.name is not None else "",
         "kind": exchange.kind,
-        "server": server_name(exchange.endpoint) if exchange.kind == "mcp" else host(exchange.url),
         "host": host(exchange.url),
         "era": exchange.era if exchange.kind == "mcp" else None,
         "status": status_state(exchange),
@@ -77,6 +86,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "counts": severities(exchange.findings),
         "worst": worst(exchange.findings),
         "parts": _timing(exchange),
+        "marks": None,
         "label": _label(exchange),
         "operation": shown(ledger.head(exchange).flow, 80) if exchange.kind == "mcp" else None,
     }
@@ -132,7 +142,7 @@ def _label(exchange: Exchange) -> str:
     if exchange.responded is not None:
         words.append(f"first byte after {duration((exchange.responded - exchange.started) * 1000)}")
     if exchange.stream is not None:
-        words.append(f"{exchange.stream.count} events")
+        words.append(plural(exchange.stream.count, "event"))
     if exchange.ended is not None:
         words.append(f"ends after {duration((exchange.ended - exchange.started) * 1000)}")
         if exchange.ended_by in ("client", "server"):
@@ -142,31 +152,52 @@ def _label(exchange: Exchange) -> str:
     return ", ".join(words)
 
 
+@dataclass(slots=True)
+class Burst:
+    """Rows that are drawn on one scale, oldest first: `first` is its zero, `scale` its length in seconds."""
+
+    rows: list[dict[str, Any]]
+    first: float
+    scale: float
+    head: dict[str, Any]
+    gap: str = ""  # what stands between it and the burst before
+
+
+def spread(rows: Iterable[dict[str, Any]], zone: tzinfo | None) -> list[Burst]:
+    """Rows, oldest first, cut into bursts. Of a row only its `place` is needed."""
+    out: list[Burst] = []
+    for group in _grouped(rows):
+        first = min(r["at"] for r in group)
+        span = max(max(r["end"] for r in group if r["end"] - first < 3_600) - first, 0.005)
+        scale = next((s / 1000 for s in _SCALES if s / 1000 >= span), span)
+        servers = list(dict.fromkeys(r["server"] for r in group))
+        where = ", ".join(servers[:2]) + (f" +{len(servers) - 2}" if len(servers) > 2 else "")
+        words = f"{plural(len(group), 'exchange')} in {duration(span * 1000)}"
+        ticks = [{"x": x, "text": _tick(scale * x / 100)} for x in (0, 25, 50, 75, 100)]
+        burst = Burst(group, first, scale, {"head": f"{clock(first, zone, millis=False)} · {where} · {words}", "ticks": ticks})
+        if out:
+            before = out[-1].rows[-1]
+            pause = group[0]["at"] - max(before["at"], min(before["end"], group[0]["at"]))
+            burst.gap = f"idle {idle(pause)}" if pause > IDLE else ""
+        out.append(burst)
+    return out
+
+
 def bursts(rows: Iterable[dict[str, Any]], zone: tzinfo | None) -> list[dict[str, Any]]:
     """Rows in the order given, cut into bursts, each row laid out on the scale of its burst. A list of
     {"gap": words} | {"head": ..., "ticks": [...]} | {"row": ...}."""
     rows = list(rows)
     forwards = len(rows) < 2 or rows[0]["at"] <= rows[-1]["at"]
+    found = spread(rows if forwards else reversed(rows), zone)
     out: list[dict[str, Any]] = []
-    for group in _grouped(rows):
-        if out:
-            before, after = (out[-1]["row"], group[0]) if forwards else (group[0], out[-1]["row"])
-            pause = after["at"] - max(before["at"], min(before["end"], after["at"]))
-            if pause > IDLE:
-                out.append({"gap": f"idle {idle(pause)}"})
-        first = min(r["at"] for r in group)
-        span = max(max(r["end"] for r in group if r["end"] - first < 3_600) - first if group else 0.01, 0.005)
-        scale = next((s / 1000 for s in _SCALES if s / 1000 >= span), span)
-        servers = list(dict.fromkeys(r["server"] for r in group))
-        words = f"{len(group)} exchange{'s' if len(group) != 1 else ''} in {duration(span * 1000)}"
-        ticks = [{"x": x, "text": _tick(scale * x / 100)} for x in (0, 25, 50, 75, 100)]
-        where = ", ".join(servers[:2]) + (f" +{len(servers) - 2}" if len(servers) > 2 else "")
-        out.append(
-            {"head": f"{clock(first, zone, millis=False)} · {where} · {words}", "ticks": ticks, "scale": scale, "first": first}
-        )
-        for entry in group:
-            entry["marks"] = marks(entry["parts"], first, scale)
+    for burst in found if forwards else reversed(found):
+        gap = [{"gap": burst.gap}] if burst.gap else []
+        out += [*gap, burst.head] if forwards else [burst.head]
+        for entry in burst.rows if forwards else reversed(burst.rows):
+            entry["marks"] = marks(entry["parts"], burst.first, burst.scale)
             out.append({"row": entry})
+        if not forwards:
+            out += gap
     return out
 
 
@@ -175,11 +206,11 @@ def _tick(seconds: float) -> str:
     return "0" if not seconds else f"{seconds * 1000:g} ms" if seconds < 1 else f"{seconds:g} s"
 
 
-def _grouped(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def _grouped(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     groups: list[list[dict[str, Any]]] = []
     for entry in rows:
         pause = PAUSE if not groups or len(groups[-1]) < LONG_BURST else PAUSE / 10
-        if groups and abs(entry["at"] - groups[-1][-1]["at"]) <= pause:
+        if groups and len(groups[-1]) < MOST and abs(entry["at"] - groups[-1][-1]["at"]) <= pause:
             groups[-1].append(entry)
         else:
             groups.append([entry])
@@ -246,7 +277,7 @@ def detail(exchange: Exchange, subject: Subject | None, zone: tzinfo | None, ope
 def _title(exchange: Exchange) -> str:
     words = [f"{exchange.http_method} → {exchange.status if exchange.status is not None else 'no response'}"]
     if exchange.stream is not None:
-        words.append(f"SSE, {exchange.stream.count} events")
+        words.append(f"SSE, {plural(exchange.stream.count, 'event')}")
     if exchange.responded is not None:
         words.append(f"first byte {offset(exchange.responded - exchange.started)}")
     return " · ".join(words)

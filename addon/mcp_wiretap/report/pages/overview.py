@@ -9,7 +9,7 @@ from mcp_wiretap.report.pages.traces import Traces
 from mcp_wiretap.report.pages.words import State, clock, day, offset, server_name, server_version, shown
 from mcp_wiretap.report.words import plural, revisions_words
 from mcp_wiretap.trace.model import Endpoint
-from mcp_wiretap.trace.negotiation import Step
+from mcp_wiretap.trace.negotiation import UNTOLD, Step
 from mcp_wiretap.trace.who import Who, leaves
 from mcp_wiretap.wire.secret import mask
 
@@ -18,6 +18,7 @@ CLIENTS = 20
 STEPS = 40
 SESSIONS = 20
 ROWS = 300
+_LIMITS = {"exchanges": "mcp_max_state", "input_required answers": "mcp_max_state", "stream bytes": "mcp_max_stream"}
 _VERDICTS = {
     "modern": State("ok", "ok", "modern"),
     "legacy": State("ok", "ok", "legacy"),
@@ -64,7 +65,7 @@ def summary(traces: Traces) -> dict[str, Any]:
         "logs": logs,
         "auth": auth,
         "apps": ui,
-        "rules": len({group.rule for group in traces.groups()}),
+        "rules": len({group.rule for group in traces.groups() if group.severity == "error"}),
         "broken": sum(1 for ledger in traces.ledgers for tally in ledger.endpoints.values() if tally.expectation_broken),
         "dropped": dropped(traces),
         "behind": sum(ledger.behind for ledger in traces.ledgers),
@@ -78,12 +79,12 @@ def _logs() -> Any:
 
 
 def dropped(traces: Traces) -> list[str]:
-    """What went past a limit, in words."""
+    """What went past a limit, in words, and the option that moves it where there is one."""
     found: dict[str, int] = {}
     for ledger in traces.ledgers:
         for what, count in ledger.inspector.dropped.items():
             found[what] = found.get(what, 0) + count
-    return [f"{count:,} {what}" for what, count in sorted(found.items())]
+    return [f"{count:,} {what}, past {_LIMITS.get(what, 'what is kept of one trace')}" for what, count in sorted(found.items())]
 
 
 def endpoints(traces: Traces) -> list[dict[str, Any]]:
@@ -157,7 +158,8 @@ def negotiation_words(endpoint: Endpoint) -> tuple[str, str]:
     elif "modern" in verdicts and "legacy" in verdicts:
         words = "answers both eras"
     elif "modern" in verdicts:
-        words = "probe accepted"
+        probed = any(step.role == "probe" and step.verdict == "modern" for step in steps)
+        words = "probe accepted" if probed else "speaks modern, unasked"
     elif "legacy" in verdicts:
         words = "initialize accepted"
     elif "http+sse" in verdicts:
@@ -189,7 +191,7 @@ def detail(ledger: Ledger, tally: EndpointTally, zone: tzinfo | None) -> dict[st
         "era": endpoint.era,
         "broken": parts.link(tally.expectation_broken) if tally.expectation_broken else None,
         "steps": [_step(step, started) for step in steps[:STEPS]],
-        "more_steps": max(len(steps) - STEPS, 0),
+        "more_steps": max(len(steps) - STEPS, 0) + endpoint.facts.get(UNTOLD, 0),
         "server": server_name(endpoint),
         "version": server_version(endpoint),
         "title": shown(str(endpoint.server_info.get("title") or ""), 120) if endpoint.server_info else "",

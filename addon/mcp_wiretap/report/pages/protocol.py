@@ -170,20 +170,24 @@ def _summary(head: Exchange, conversation: Conversation | None, rounds: list[Exc
 
 
 def bars(conversation: Conversation | None, rounds: list[Exchange]) -> list[dict[str, Any]]:
-    """Who held the operation, one after the other: server, client, nobody (between polls). `w` is the share of the time."""
+    """Who held the operation, one after the other: server, client that was asked, nobody (between polls, before another try).
+    `w` is the share of the time."""
     if conversation is None:
         return [{"who": "s", "w": 1.0, "ms": _ms(rounds[0])}]
     polls = any(link.by == "taskId" for link in conversation.links)
+    mrtr = any(link.by in ("requestState", "inputResponses") for link in conversation.links)
+    answers = any(link.by == "jsonrpc-id" for link in conversation.links)
     out: list[dict[str, Any]] = []
     before: float | None = None
     for number, (_, start, end, _outcome) in enumerate(conversation.shape[:BARS], 1):
         if before is not None and start > before:
-            asked = conversation.shape[number - 2][3] == "input_required" or not polls
-            out.append({"who": "c" if asked else "q", "ms": (start - before) * 1000, "label": "client" if asked else "idle"})
+            asked = answers or conversation.shape[number - 2][3] == "input_required"
+            word = "client" if asked else "idle" if polls else "pause"
+            out.append({"who": "c" if asked else "q", "ms": (start - before) * 1000, "label": word})
         if end is not None:
             begin = start if before is None else max(start, before)
             if end > begin:
-                out.append({"who": "s", "ms": (end - begin) * 1000, "label": f"round {number}"})
+                out.append({"who": "s", "ms": (end - begin) * 1000, "label": f"{'round' if mrtr else 'exchange'} {number}"})
             before = max(end, before or end)
         else:
             before = before or start
@@ -299,6 +303,7 @@ def _conversation(conversation: Conversation, exchanges: list[Exchange], whole: 
         "server": duration(times["s"]),
         "client": duration(times["c"]) if times["c"] else None,
         "idle": duration(times["q"]) if times["q"] else None,
+        "pause": "between polls" if any(link.by == "taskId" for link in conversation.links) else "in between",
         "count": len(conversation.rounds),
         "links": ", ".join(f"{confidence} by {_WAYS[by]}" for confidence, by in links),
         "mrtr": any(link.by in ("requestState", "inputResponses") for link in conversation.links),

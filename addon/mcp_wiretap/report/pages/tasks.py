@@ -43,7 +43,7 @@ def _all(traces: Traces) -> list[tuple[Ledger, Task]]:
 
 
 def _fits(task: Task, chosen: Filter) -> bool:
-    if chosen.chosen.get("endpoint", "") not in task.origin.endpoint.url.lower():
+    if chosen.scope not in task.origin.endpoint.url.lower():
         return False
     return chosen.fits_words(task.id, task.tool or "", task.status, task.kind, task.origin.endpoint.url)
 
@@ -81,17 +81,18 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
     ledger, task = place
     exchanges = ledger.rounds(task.origin)
     timeline = []
-    before: float | None = None
+    before, polled = task.created_at, False  # the first poll is measured from the handle, and never early
     for exchange in exchanges[:POLLS]:
         subject = traces.whole(exchange.flow)
         answer = subject.answer if subject is not None else None
         body = answer.result if answer is not None else {}
         inner = body.get("task") if isinstance(body.get("task"), dict) else body
         status = inner.get("status") if isinstance(inner, dict) else None
-        gap = None
+        gap, early = None, False
         if exchange.method == "tasks/get":
-            gap = (exchange.started - before) * 1000 if before is not None else None
-            before = exchange.started
+            gap = (exchange.started - before) * 1000
+            early = polled and isinstance(task.poll_ms, int | float) and gap < 0.8 * float(task.poll_ms)
+            before, polled = exchange.started, True
         timeline.append(
             {
                 "off": offset(exchange.started - task.created_at) if exchange is not task.origin else offset(0),
@@ -99,7 +100,7 @@ def detail(traces: Traces, key: str, zone: tzinfo | None) -> dict[str, Any] | No
                 "flow": parts.link(exchange.flow),
                 "state": state(status) if isinstance(status, str) else None,
                 "gap": duration(gap) if gap is not None else "",
-                "early": gap is not None and isinstance(task.poll_ms, int | float) and gap < 0.8 * float(task.poll_ms),
+                "early": early,
                 "said": shown(inner.get("statusMessage") or "", 200) if isinstance(inner, dict) else "",
                 "asks": _asks(body),
                 "gives": _gives(subject.request.params if subject is not None and subject.request is not None else {}),

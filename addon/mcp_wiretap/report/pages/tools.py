@@ -49,7 +49,7 @@ def rows(traces: Traces, query: Mapping[str, str], chosen: Filter, zone: tzinfo 
     out = []
     for ledger in traces.ledgers:
         for tally in ledger.endpoints.values():
-            if chosen.chosen.get("endpoint", "") not in tally.endpoint.url.lower():
+            if chosen.scope not in tally.endpoint.url.lower():
                 continue
             card = _tools(ledger, tally, chosen, only, zone) if kind == "tools" else _others(ledger, tally, chosen, kind, zone)
             if card is not None:
@@ -126,7 +126,8 @@ def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone
     if not shown_items:
         return None
     card["items"] = shown_items[:ROWS]
-    card["count"] = len(items)
+    card["count"] = sum(bool(i["key"]) for i in items)
+    card["unlisted"] = len(items) - card["count"]
     card["hidden"] = len(items) - len(card["items"])
     return card
 
@@ -243,7 +244,7 @@ def _others(ledger: Ledger, tally: EndpointTally, chosen: Filter, kind: str, zon
             }
             if chosen.fits_words(name, str(entry["title"]), entry["description"]):
                 items.append(entry)
-    known = {i["name"] for i in items}
+    known, count = {i["name"] for i in items}, len(items)
     method = "prompts/get" if kind == "prompts" else "resources/read"
     for (called, name), numbers in list(calls.items()):
         if called == method and shown(name, 500) not in known and chosen.fits_words(name) and len(items) < ROWS:
@@ -261,7 +262,8 @@ def _others(ledger: Ledger, tally: EndpointTally, chosen: Filter, kind: str, zon
     if not items:
         return None
     card = _card(ledger, tally, listed.get(sources[0]) or listed.get(sources[-1]), kind, zone)
-    card["items"], card["count"], card["hidden"] = items[:ROWS], len(items), max(len(items) - ROWS, 0)
+    card["items"], card["hidden"] = items[:ROWS], max(len(items) - ROWS, 0)
+    card["count"], card["unlisted"] = count, len(items) - count
     return card
 
 

@@ -161,7 +161,7 @@ def outcome_state(exchange: Exchange, conversation: Conversation | None = None) 
 
 
 def status_state(exchange: Exchange) -> State:
-    """The HTTP status: red only for a fault."""
+    """The HTTP status: red only for a fault. A probe that a legacy server refuses is none."""
     status = exchange.status
     if status is None:
         if exchange.over:
@@ -173,6 +173,10 @@ def status_state(exchange: Exchange) -> State:
         return State("off", "out", str(status))
     if status in (401, 403):
         return State("off", "lock", str(status))
+    part = exchange.facts.get("negotiation")
+    fell_back = part is not None and part.follow is not None and part.follow.role in ("fallback", "http+sse")
+    if fell_back and status < 500 and not any(f.severity == "error" for f in exchange.findings):
+        return State("off", "loop", str(status))
     return State("err", "x", str(status))
 
 

@@ -60,7 +60,8 @@
     if (!box.childElementCount) box.innerHTML = '<div class="skel"></div><div class="skel"></div>';
     opened.set(key, Date.now());
     try {
-      const answer = await api(`row/${page}?key=${encodeURIComponent(key)}`);
+      const scope = new URLSearchParams(location.search).get("endpoint");
+      const answer = await api(`row/${page}?key=${encodeURIComponent(key)}${scope ? "&endpoint=" + encodeURIComponent(scope) : ""}`);
       const scrolls = $$("pre", box).map((pre) => pre.scrollTop);
       box.replaceChildren(parse(await answer.text()));
       $$("pre", box).forEach((pre, index) => { if (scrolls[index]) pre.scrollTop = scrolls[index]; });
@@ -232,32 +233,55 @@
       connect.clock = setInterval(() => {
         if (!lostAt) { clearInterval(connect.clock); return; }
         $("#stale-word").textContent = `Connection lost ${Math.round((Date.now() - lostAt) / 1000)} s ago.`;
-        $("#stale-since").textContent = `What you see is from ${new Date(lostAt).toLocaleTimeString()}; trying again in ${Math.max(0, Math.round((again - Date.now()) / 1000))} s.`;
+        $("#stale-since").textContent = `What you see is from ${new Date(lostAt).toLocaleTimeString([], { hourCycle: "h23" })}; trying again in ${Math.max(0, Math.round((again - Date.now()) / 1000))} s.`;
       }, 500);
       connect.timer = setTimeout(connect, wait);
       word();
     };
   }
   const word = () => {
-    $("#live-word").textContent = lostAt ? "Lost" : paused ? `Paused${held.length ? ", changes wait" : ""}` : "Live";
+    const recorded = $("#live").dataset.live === "false";
+    $("#live-word").textContent = lostAt ? "Lost" : paused ? `Paused${held.length ? ", changes wait" : ""}` : recorded ? "Recording" : "Live";
     $("#live").classList.toggle("off", Boolean(lostAt || paused));
+    $("#live").classList.toggle("rec", recorded);
   };
   $("#retry").addEventListener("click", connect);
 
   function take(message) {
     if (message.type === "summary") { count(message.summary); return; }
+    if (message.type === "choices") { choices(message.choices); return; }
     if (paused) { held.push(message); if (held.length > 400) { held = [{ type: "reload" }]; } word(); return; }
     if (message.type === "rows") rows(message);
     else if (message.type === "look") look();
     else if (message.type === "reload") reload();
   }
 
+  // What there is to choose from, as it becomes known. An open list is not made anew under the hand.
+  function choices(found) {
+    for (const [key, options] of Object.entries(found)) {
+      for (const select of $$(`select[data-choose="${key}"]`)) {
+        let before = select.options[0];
+        for (const [value, words] of options) {
+          let option = [...select.options].find((each) => each.value === value);
+          if (!option) { option = new Option(words, value); before.after(option); }
+          if (option.textContent !== words) option.textContent = words;
+          before = option;
+        }
+        if (key === "endpoint") select.options[0].textContent = `All ${options.length} endpoint${options.length === 1 ? "" : "s"}`;
+        select.closest("label").hidden = options.length < 2 && !select.value;
+      }
+    }
+  }
+
   function count(summary) {
+    $("#live").dataset.live = String(summary.live);
+    word();
     const value = (path) => path.split(".").reduce((inner, step) => inner?.[step], summary);
     $$("[data-count]").forEach((place) => {
       const number = value(place.dataset.count);
       place.textContent = "blank" in place.dataset && !number ? "" : number;
     });
+    $$("[data-s]").forEach((place) => { place.textContent = value(place.dataset.s) === 1 ? "" : "s"; });
     const badge = (place, errors, warnings) => {
       if (!place) return;
       const made = document.createElement("span");
@@ -266,7 +290,7 @@
         if (!number) continue;
         const part = document.createElement("span");
         part.className = kind;
-        part.title = `${number} ${name}`;
+        part.title = `${number} ${number === 1 ? name.slice(0, -1) : name}`;
         part.append(icon(glyph), String(number));
         made.append(part);
       }
@@ -288,11 +312,15 @@
 
   // A row updates in place: its summary only. An open row is filled anew, unless somebody reads or selects in it.
   function update(there, made) {
+    const told = $("[data-result]:not(:empty)", there);
     if (there.className !== made.className) there.className = made.className;
     const before = $(":scope > details > summary", there), after = $(":scope > details > summary", made);
     if (before && after) {
+      const bar = $(".wf[data-kept]", after), old = $(".wf", before);
+      if (bar && old) bar.replaceWith(old.cloneNode(true));
       if (before.innerHTML !== after.innerHTML && !busy(before)) before.innerHTML = after.innerHTML;
       const details = $(":scope > details", there);
+      if (told) return; // what to put into wiretap.toml stays until it is closed
       if (details.open && !busy(details) && Date.now() - (opened.get(there.dataset.key) || 0) > 900) fill(there, true);
       else if (details.open) { clearTimeout(there.refill); there.refill = setTimeout(() => { if (details.open && !busy(details)) fill(there, true); }, 1000); }
       else $(":scope > [data-open]", details)?.replaceChildren();
@@ -316,8 +344,10 @@
       if (there) { update(there, made); continue; }
       made.classList.add("fresh");
       place(ol, made, Number(entry.at), newest);
+      if (!message.bursts) gap(made);
       fresh++;
     }
+    if (message.bursts) heads(ol, message.bursts, newest);
     if (!fresh) return;
     $$("#content > .empty").forEach((box) => box.remove());
     trim(ol, newest);
@@ -325,10 +355,46 @@
     if (following() && end) window.scrollTo(0, document.documentElement.scrollHeight);
     else if (!end) { unseen += fresh; more(); }
   }
+  // Network: what stands above a burst, and the line for the time before it in which nothing happened.
+  function heads(ol, bursts, newest) {
+    const drop = (row, kind, way) => { while (row?.classList.contains(kind)) { const next = row[way]; row.remove(); row = next; } return row; };
+    for (const burst of bursts) {
+      const first = rowFor(burst.first), last = rowFor(burst.last);
+      if (!first || !last || first.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_PRECEDING) continue;
+      for (let row = first; row !== last; ) { const next = row.nextElementSibling; if (!row.dataset.key) row.remove(); row = next; }
+      const above = drop(first.previousElementSibling, "scale-row", "previousElementSibling");
+      if (burst.gap !== null) newest ? drop(last.nextElementSibling, "gap", "nextElementSibling") : drop(above, "gap", "previousElementSibling");
+      first.before(parse(burst.head));
+      if (burst.gap) newest ? last.after(parse(burst.gap)) : first.previousElementSibling.before(parse(burst.gap));
+    }
+    $$(":scope > .scale-row", ol).forEach((row) => { if (!row.nextElementSibling?.dataset.key) row.remove(); });
+  }
+  // The other lists: a line where nothing happened for a while.
+  function gap(made) {
+    for (const other of [made.previousElementSibling, made.nextElementSibling]) {
+      const pause = other?.dataset.at ? Math.abs(Number(made.dataset.at) - Number(other.dataset.at)) : 0;
+      if (pause <= 5) continue;
+      const line = document.createElement("li");
+      line.className = "gap";
+      line.ariaHidden = "true";
+      line.textContent = `idle ${span(pause)}`;
+      other === made.previousElementSibling ? made.before(line) : made.after(line);
+    }
+  }
+  const span = (seconds) => {
+    if (seconds < 60) return `${seconds.toFixed(1)} s`;
+    const minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60);
+    return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min ${Math.floor(seconds % 60)} s`;
+  };
   function place(ol, made, at, newest) {
     const all = ol.children;
     if (newest) {
-      for (const row of all) if (row.dataset.at && Number(row.dataset.at) < at) { row.before(made); return; }
+      for (let row of all) {
+        if (!row.dataset.at || Number(row.dataset.at) >= at) continue;
+        while (row.previousElementSibling && !row.previousElementSibling.dataset.at) row = row.previousElementSibling; // above its head
+        row.before(made);
+        return;
+      }
       ol.append(made);
       return;
     }
@@ -367,14 +433,23 @@
     if (looking) { looking.again = true; return; }
     looking = {};
     try {
-      const answer = await api(`rows/${page}${location.search}`);
-      const ol = list(), found = [...parse(await answer.text()).children];
+      const answer = await fetch(location.pathname + location.search, { credentials: "same-origin", cache: "no-store" });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const ol = list(), found = [...made.querySelector("#list").children];
       if (!ol || (ol.hidden && found.length)) { reload(); }
-      else merge(ol, found);
+      else { merge(ol, found); around(made); }
     } catch { /* the connection says so itself */ }
     const again = looking.again;
     looking = null;
     if (again) look();
+  }
+  // The words and numbers around the list.
+  function around(made) {
+    for (const selector of [".head > p", ".head .seg", ".bar .seg", ".tiles"]) {
+      const now = $$(`#content ${selector}`), then = [...made.querySelectorAll(`#content ${selector}`)];
+      now.forEach((place, index) => { const other = then[index]; if (other && !place.contains(document.activeElement) && place.innerHTML !== other.innerHTML) place.replaceChildren(...other.childNodes); });
+    }
   }
   function merge(ol, found) {
     const known = new Map([...ol.children].map((row) => [row.id, row]));
@@ -386,7 +461,7 @@
       if (before) before.after(made); else ol.prepend(made);
       before = made;
     }
-    for (const row of known.values()) if (!$("details[open]", row)) row.remove();
+    for (const row of known.values()) if ($("details[open]", row)) row.classList.add("gone"); else row.remove();
     if (found.length) $$("#content > .empty").forEach((box) => box.remove());
     if (following() && end) window.scrollTo(0, document.documentElement.scrollHeight);
   }
@@ -400,8 +475,7 @@
   setInterval(() => {
     if (paused || lostAt) return;
     $$("[data-age]").forEach((place) => {
-      const seconds = Math.max(0, Date.now() / 1000 - Number(place.dataset.age));
-      place.textContent = seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+      place.textContent = span(Math.max(0, Date.now() / 1000 - Number(place.dataset.age)));
     });
   }, 500);
 
@@ -462,7 +536,7 @@
       });
       const said = await answer.json();
       const pre = document.createElement("pre"), head = document.createElement("p"), button = document.createElement("button");
-      head.textContent = `${said.count} findings are silenced in this session. To keep it, put this into wiretap.toml:`;
+      head.textContent = `${said.count} finding${said.count === 1 ? " is" : "s are"} silenced in this session. To keep it, put this into wiretap.toml:`;
       pre.className = "text";
       pre.textContent = said.toml;
       button.type = "button";
@@ -555,7 +629,12 @@
 
   // ---- start
 
+  const measure = new ResizeObserver(([entry]) => document.documentElement.style.setProperty("--under", `${entry.target.offsetHeight}px`));
   function ready() {
+    measure.disconnect();
+    if ($(".bar")) measure.observe($(".bar"));
+    const side = $(".side"), tab = $("[aria-current]", side);
+    side.scrollLeft = tab.offsetLeft - (side.clientWidth - tab.offsetWidth) / 2;
     pins.draw(document);
     pins.show();
     unseen = 0;
