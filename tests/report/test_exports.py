@@ -265,11 +265,19 @@ def test_hostile_text_stays_text_in_html() -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", output)
 
 
+WRONG_METHOD = 'modern tools/list\n  header Mcp-Method: {}\n  -> result {{"tools": []}}\n'
+
+
 def test_an_html_page_of_many_findings_stays_small() -> None:
-    made = audit('modern tools/list\n  header Mcp-Method: ping\n  -> result {"tools": []}\n' * 3_000)
+    made = audit("".join(WRONG_METHOD.format(f"ping{n}") for n in range(3_000)))
     output = written(html.write, made)
     assert len(output) < 1_500_000
     assert "3000 ×" in output and f"and {3000 - html.CASES} more" in output
+
+
+def test_findings_that_say_the_same_are_written_out_once() -> None:
+    output = written(html.write, audit(WRONG_METHOD.format("ping") * 30 + WRONG_METHOD.format("pong")))
+    assert output.count("same in 29 more") == 1 and "31 ×" in output and "--format json" not in output
 
 
 def test_the_html_page_of_an_empty_recording() -> None:

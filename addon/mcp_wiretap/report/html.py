@@ -110,10 +110,17 @@ class _Page:
     def _cases(self, severity: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """The first findings of each group, with what their flows were about."""
         found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        said: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)  # what says the same is written out once
         for finding in self.audit.objects("finding"):
+            if finding["severity"] != severity:
+                continue
             key = (finding["rule"], finding["party"])
-            if finding["severity"] == severity and len(found[key]) < CASES:
-                found[key].append(finding)
+            words = f"{finding['message']} {finding['evidence']}"
+            if (there := said[key].get(words)) is not None:
+                there["same"] += 1
+            elif len(found[key]) < CASES:
+                said[key][words] = there = {**finding, "same": 0}
+                found[key].append(there)
         wanted = {(finding["input"], finding["flow"]) for findings in found.values() for finding in findings}
         flows = self.audit.flows(wanted)
         return {
@@ -137,6 +144,7 @@ class _Page:
                 for evidence in finding["evidence"]
             ],
             "related": [shown(related) for related in finding["related"][:20]],
+            "same": finding["same"],
         }
 
     def _group(self, group: Group, cases: list[dict[str, Any]]) -> dict[str, Any]:
@@ -151,7 +159,7 @@ class _Page:
             "spec": group.spec,
             "link": explanation.link(group.spec),
             "cases": cases,
-            "more": group.count - len(cases),
+            "more": group.count - sum(1 + case["same"] for case in cases),
         }
 
     def _mcp_flows(self) -> Iterator[dict[str, Any]]:

@@ -44,9 +44,11 @@ th, td { padding: .3125rem .75rem .3125rem 0; border-bottom: 1px solid var(--lin
 th.n, td.n { text-align: right; white-space: nowrap; }
 details { border: 1px solid var(--line); border-left: 4px solid currentColor; border-radius: 4px; margin: .375rem 0; }
 details > * { color: var(--fg); }
-summary { cursor: pointer; padding: .375rem .75rem; display: flex; flex-wrap: wrap; gap: 0 .75rem; align-items: baseline; }
+summary { cursor: pointer; padding: .375rem .75rem; display: grid; grid-template-columns: .75rem 5.5rem minmax(0, 1fr) auto auto; gap: 0 .75rem; align-items: baseline; list-style: none; }
+summary::-webkit-details-marker { display: none; }
+summary::before { content: "▸"; color: var(--fg2); } details[open] > summary::before { content: "▾"; }
 summary .id { font-weight: 600; white-space: nowrap; }
-summary .title { flex: 1 1 16rem; font-weight: 600; }
+summary .title { font-weight: 600; } .plain > summary { grid-template-columns: .75rem minmax(0, 1fr); }
 summary .party, summary .count { white-space: nowrap; color: var(--fg2); }
 details > div { padding: .25rem .75rem .75rem; border-top: 1px solid var(--line); }
 details.plain { border-left-width: 1px; border-left-color: var(--line); }
@@ -61,7 +63,8 @@ footer { margin-top: 2.5rem; color: var(--fg2); }
   tr { display: block; padding: .375rem 0; border-bottom: 1px solid var(--line); }
   td, td.n { display: flex; gap: .75rem; border: 0; padding: .0625rem 0; text-align: left; white-space: normal; }
   td::before { content: attr(data-label); flex: 0 0 6.5rem; color: var(--fg2); }
-  summary { padding: .625rem .75rem; }
+  summary { padding: .625rem .75rem; grid-template-columns: .75rem minmax(0, 1fr) auto auto; }
+  summary .title { grid-column: 2 / -1; grid-row: 2; } .plain > summary .title { grid-row: 1; }
   .case dl { grid-template-columns: 1fr; } .case dd { margin-bottom: .25rem; }
 }
 @media print { details > div { display: block; } }
@@ -127,6 +130,7 @@ TEMPLATE = """<!doctype html>
 {%- if several %} · {{ case.input }}{% endif %}</div>
 {% if case.evidence %}<dl>{% for e in case.evidence %}<dt class="mono">{{ e.where }}</dt>
 <dd class="mono">{{ e.value }}{% if e.expected is not none %} <span class="dim">expected {{ e.expected }}</span>{% endif %}</dd>{% endfor %}</dl>{% endif %}
+{% if case.same %}<div class="dim">same in {{ case.same }} more</div>{% endif %}
 {% if case.related %}<div class="dim">with {% for flow in case.related %}<span class="mono">{{ flow }}</span> {% endfor %}</div>{% endif %}
 </div>
 {% endfor %}
