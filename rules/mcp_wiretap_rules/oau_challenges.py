@@ -253,7 +253,7 @@ def _ordinal(number: int) -> str:
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and
-    resource_metadata.
+    resource_metadata. A tool that says in its result that a scope is missing is but a note.
 
     Why: without the scopes a client does not know what to ask for, and the user gets a dead end.
 

@@ -44,7 +44,8 @@ ID_JAG = "oauth-id-jag+jwt"  # type of an identity assertion
     kinds=MCP,
 )
 def token_in_query(exchange: Exchange) -> Iterator[Finding]:
-    """An access token travels in the Authorization header, never in the query of the URL.
+    """An access token travels in the Authorization header, never in the query of the URL. It is known by its name, or by being seen
+    as a token anywhere else.
 
     Why: URLs end up in logs, histories and Referer headers.
 
@@ -97,7 +98,7 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     kinds=MCP,
 )
 def token_missing(exchange: Exchange) -> Iterator[Finding]:
-    """The token goes with each HTTP request, also within a session.
+    """The token goes with each HTTP request, also within a session, and between two others on one connection.
 
     Why: a session id is no authorization; the server has to refuse.
 
@@ -381,7 +382,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
-    hash of the token, `iat` is now, `jti` is new, and the key is asymmetric.
+    hash of the token, `iat` is now, `jti` is new, and the key is asymmetric. A nonce that a server has asked for is in the next proof.
 
     Why: the proof is what a thief of the token lacks.
 
@@ -465,7 +466,8 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
     needs=("fact:authorization",),
 )
 def assertion(exchange: Exchange) -> Iterator[Finding]:
-    """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again.
+    """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again, and no other
+    grant is tried in its place.
 
     Why: a server has to refuse it.
 
