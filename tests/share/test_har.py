@@ -21,6 +21,7 @@ from mcp_wiretap.cli import main
 from mcp_wiretap.command.tracing import Settings, follow
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.rewriting import flows_of
+from mcp_wiretap.trace.model import Exchange
 from tests.cli.recordings import record, write
 
 ROOT = Path(__file__).parents[2]
@@ -82,15 +83,38 @@ def test_each_entry_says_what_was_found(tmp_path: Path) -> None:
 
 def _found(path: Path) -> Counter[str]:
     found: Counter[str] = Counter()
-    follow([Recording(path)], Settings(), lambda exchange: found.update(finding.rule for finding in exchange.findings))
+    follow(
+        [Recording(path)],
+        Settings(),
+        lambda exchange: found.update(f"{f.rule} {f.severity} {f.party}" for f in exchange.findings),
+    )
     return found
 
 
-@pytest.mark.parametrize("name", ["modern-http", "xmcpheader-modern-http", "pagination-http"])
+# The streams of the later ones were closed by the client, or broken off by the server.
+@pytest.mark.parametrize(
+    "name",
+    ["modern-http", "xmcpheader-modern-http", "pagination-http", "subscriptions-modern-http", "demo", "rogue-cut-streams"],
+)
 def test_read_back_it_audits_as_the_recording_does(name: str, tmp_path: Path) -> None:
     source = RECORDINGS / f"{name}.flow"
     _har(source, tmp_path)
     assert _found(tmp_path / "out.har") == _found(source)
+
+
+def test_where_a_har_does_not_say_who_ended_a_stream_it_is_held_against_nobody(tmp_path: Path) -> None:
+    made = _har(RECORDINGS / "subscriptions-modern-http.flow", tmp_path)
+    for entry in made["log"]["entries"]:
+        entry.pop("_mcp", None)
+    (tmp_path / "bare.har").write_text(json.dumps(made))
+    ends: Counter[str] = Counter()
+
+    def retire(exchange: Exchange) -> None:
+        ends[f"{'stream' if exchange.stream is not None else 'body'} {exchange.ended_by}"] += 1
+
+    follow([Recording(tmp_path / "bare.har")], Settings(), retire)
+    assert set(ends) == {"stream unknown", "body complete"}
+    assert not [found for found in _found(tmp_path / "bare.har") if found.startswith("SUB011 warning")]
 
 
 def _one(path: Path, change: Any) -> Path:

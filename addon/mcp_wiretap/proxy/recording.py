@@ -15,7 +15,7 @@ from mitmproxy.io.har import fix_headers, request_to_flow
 
 from mcp_wiretap.proxy import flowfile
 from mcp_wiretap.proxy.flowfile import Damaged, Record, State
-from mcp_wiretap.proxy.stored import events_of
+from mcp_wiretap.proxy.stored import events_of, is_event_stream
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.limits import Limits
 
@@ -149,7 +149,26 @@ def _har_state(entry: dict[str, Any], flow_id: str) -> State:
     if response["status_code"] == 0:  # browsers write that where no response came
         state["response"] = None
         state["error"] = {"msg": "no response in the HAR", "timestamp": response["timestamp_end"]}
+    _har_end(entry.get("_mcp"), state, response)
     return state
+
+
+def _har_end(told: Any, state: State, response: State) -> None:
+    """Who ended it: what our own export says (`_mcp`). A HAR itself has no place for that, and of an event stream it matters."""
+    by = told.get("ended_by") if isinstance(told, dict) else None
+    if by is None and state["response"] is not None and is_event_stream(_content_type(response)):
+        by = "unknown"
+    if by not in ("client", "server", "unknown"):
+        return
+    why = told.get("failure") if isinstance(told, dict) else None
+    if not isinstance(why, str):
+        why = "the HAR does not say who ended the stream" if by == "unknown" else f"closed by the {by}"
+    state["metadata"] = {**state["metadata"], "mcp.ended": by}
+    state["error"] = {"msg": why, "timestamp": response["timestamp_end"]}
+
+
+def _content_type(response: State) -> str:
+    return next((value.decode("latin-1") for name, value in response["headers"] if name.lower() == b"content-type"), "")
 
 
 def _har_text(text: str) -> bytes:

@@ -87,6 +87,7 @@ def mcp(account: Account) -> dict[str, Any]:
         ],
         "events": [moment(at) for at in account.events] if account.timed else None,
         "ended_by": account.ended_by,
+        "failure": optional(account.failure),
         "dropped_bytes": account.dropped,
     }
 
