@@ -50,6 +50,11 @@ def test_findings_of_flows_the_worst_first(addon):
     assert bad.id[:8] in line
 
 
+def test_a_flow_without_findings_says_so_and_the_console_has_something_to_show(addon):
+    through(addon, flows.live())
+    assert call(addon, "mcp.findings", "@all") == ["no findings"]
+
+
 def test_explain_says_what_a_rule_demands(addon):
     text = call(addon, "mcp.explain", "HDR006")
     assert text.startswith("HDR006 name-header-mismatch") and "Why:" in text and "Spec: 2026-07-28" in text

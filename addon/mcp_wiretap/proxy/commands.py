@@ -62,9 +62,8 @@ class Commands(ABC):
                 where = finding.evidence[0].where if finding.evidence else ""
                 line = f"{severity:<7} {finding.rule} {finding.party}: {finding.message} ({where}, flow {short_flow(each.id)})"
                 entries.append((-RANK[severity], shown(line, 500)))
-        lines = [line for _, line in sorted(entries, key=lambda entry: entry[0])]
-        _tell(lines or ["no findings"])
-        return lines
+        # Never an empty list: mitmproxy's console cannot show one.
+        return _listed([line for _, line in sorted(entries, key=lambda entry: entry[0])] or ["no findings"])
 
     @command.command("mcp.conversation")  # type: ignore[untyped-decorator]
     def conversation(self, flow: flow.Flow) -> str:
