@@ -22,6 +22,7 @@ KNOWN_REQUESTS = frozenset(
         "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
         "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe", "completion/complete",
         "logging/setLevel", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
+        "sampling/createMessage", "elicitation/create", "roots/list",
     }
 )  # fmt: skip
 
