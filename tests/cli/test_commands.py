@@ -138,6 +138,20 @@ def test_a_tool_starts_with_the_addon_and_all_arguments(name: str, tool: str, mo
     assert given == [["-s", tools.addon_path(), "-p", "0", "--set", "mcp_era=a=modern", "-h"]]
 
 
+def test_mitmdump_prints_what_is_known_of_each_flow_unless_it_prints_nothing() -> None:
+    recording = Path(__file__).parent.parent / "recordings" / "mrtr-showcase-http.flow"
+
+    def printed(*options: str) -> list[str]:
+        command = [sys.executable, "-m", "mcp_wiretap", "dump", "-n", "-r", str(recording), *options]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.splitlines()
+
+    lines = printed()
+    told = [place for place, line in enumerate(lines) if "] modern tools/call mrtr_two_step -> " in line]
+    assert len(told) == 3 and all("POST http" in lines[place + 1] for place in told)
+    assert printed("-q") == []
+    assert not [line for line in printed("--set", "flow_detail=0") if "tools/call" in line]
+
+
 def test_the_addon_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dump", "-s", tools.addon_path()]) == 2
     assert "loaded already" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import options, replaying, telemetry
+from mcp_wiretap.proxy import dumping, options, replaying, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
@@ -92,6 +92,7 @@ class Wiretap(Commands, Repeating):
             self._capture.response(flow)
         elif self.loaded is not None:
             self.loaded.took(flow)
+        dumping.tell(flow)
 
     @fail_open
     def error(self, flow: HTTPFlow) -> None:
@@ -101,6 +102,7 @@ class Wiretap(Commands, Repeating):
             self._capture.error(flow, ctx.options.tcp_timeout)
         elif not flow.live:
             self.loaded.took(flow)
+        dumping.tell(flow)
         if self.replaying is not None:
             self.replaying.over(flow)
 
