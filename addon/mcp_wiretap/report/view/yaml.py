@@ -1,4 +1,4 @@
-"""Writes YAML for people: aligned keys, aligned comments, one hundred columns, nothing from the wire that could break out.
+"""Writes YAML for people: aligned keys, aligned comments, narrow lines, nothing from the wire that could break out.
 
 Text from the wire is visible (control and bidirectional characters as escapes) and one line, whatever it holds.
 """
@@ -12,9 +12,9 @@ from typing import Any
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import concealed, one_line, shown, visible
 
-WIDTH = 100
+WIDTH = 86  # columns of the pane beside the flow list in mitmweb, where the window is 1440 pixels wide
 TEXT = 400  # characters of one text; the body below shows all of it
-_COMMENT_COLUMN = 58  # where comments stand at most: beyond, there is no room for them
+_COMMENT_COLUMN = 50  # where comments stand at most: beyond, there is no room for them
 _NAME = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_.$/-]*")
 _FLOW_KEY = re.compile(r'"(?:[^"\\]|\\.)*":|(?:(?<=\{)|(?<=, ))[\w$/(][\w.$/() -]*:')
 _FLOW_PLAIN = re.compile(r"(?:[^\W\d]|[$/(])[\w.$/() -]*(?<! )")
