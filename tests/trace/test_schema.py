@@ -244,12 +244,12 @@ BOMBS: dict[str, tuple[Any, Any]] = {
 def test_no_schema_holds_the_loop(name: str) -> None:
     schema, value = BOMBS[name]
     best = 1.0
-    for _ in range(3):  # the machine may be busy
-        started = time.perf_counter()
+    for _ in range(3):
+        started = time.process_time()
         read(schema)
         check(schema, value)
-        best = min(best, time.perf_counter() - started)
-    assert best < 0.1  # 50 ms with room for a slow machine
+        best = min(best, time.process_time() - started)
+    assert best < 0.15  # 50 ms on a machine of today; each takes half of that at most, and an unbounded one minutes
 
 
 def test_the_answer_does_not_depend_on_the_depth_of_the_stack() -> None:
