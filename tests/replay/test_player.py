@@ -98,7 +98,7 @@ modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
 """
 
 
-@pytest.mark.parametrize(("fast", "least", "most"), [(False, 0.65, 2.0), (True, 0.0, 0.5)])
+@pytest.mark.parametrize(("fast", "least", "most"), [(False, 0.65, 5.0), (True, 0.0, 0.6)])
 async def test_streams_keep_the_recorded_timing_or_come_at_once(fast, least, most):
     async with playing(written(LISTEN), fast=fast) as origin, Caller(origin) as caller:
         begun = time.monotonic()

@@ -223,12 +223,12 @@ async def test_the_loop_is_not_held_while_ten_thousand_flows_are_taken_over():
     script = Script(one * 2_000, catch_up=1_000_000_000)
     site = script.site()
     site.traces.ledgers.clear()
-    longest, last = 0.0, time.perf_counter()
+    longest, last = 0.0, time.process_time()
 
     async def watch():
         nonlocal longest, last
         while True:
-            now = time.perf_counter()
+            now = time.process_time()
             longest, last = max(longest, now - last), now
             await asyncio.sleep(0)
 
