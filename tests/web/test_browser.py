@@ -193,6 +193,42 @@ def test_a_stream_shows_its_events_while_it_is_open(browser, demo):
         expect(row.locator(".rail li").filter(has_text="server ended the stream")).to_be_visible(timeout=PATIENCE)
 
 
+DRAWN = """() => [...document.querySelectorAll("#list > li")].map((row) =>
+    row.dataset.key ? row.dataset.key + row.querySelector(".wf").innerHTML : row.textContent.trim())"""
+
+
+@pytest.mark.parametrize("order", ["oldest", "newest"])
+def test_network_draws_what_comes_as_it_does_when_it_is_loaded_anew(browser, demo, order):
+    with opened(browser, demo, f"network?order={order}&client=watched") as page:
+        for pause in (0, 2_500, 0):  # so that there is idle time to tell of
+            page.wait_for_timeout(pause)
+            before = rows(page).count()
+            call(demo.upstreams["modern"], 3, 100)
+            expect(rows(page)).to_have_count(before + 1, timeout=PATIENCE)
+        ends = rows(page).nth(0 if order == "newest" else -1)
+        expect(ends.locator(".wf")).to_have_attribute("aria-label", re.compile("ends after"), timeout=PATIENCE)
+        page.wait_for_timeout(600)
+        live = page.evaluate(DRAWN)
+        assert any("idle" in text for text in live) and sum("exchange" in text for text in live) >= 1
+        page.reload()
+        assert page.evaluate(DRAWN) == live
+
+
+def test_follow_and_pause_stay_in_view_while_a_page_follows(browser, demo):
+    with opened(browser, demo, "network", viewport={"width": 1440, "height": 400}) as page:
+        assert page.evaluate("scrollY") > 0
+        expect(page.locator("#follow")).to_be_in_viewport()
+        expect(page.locator("#follow")).to_have_attribute("aria-pressed", "true")
+        bar, head = page.locator(".bar").bounding_box(), page.locator(".list > .cols").bounding_box()
+        assert bar["height"] < 60 and abs(bar["y"] + bar["height"] - head["y"]) < 2
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_tab_of_the_page_is_in_view_on_a_phone(browser, demo, name):
+    with opened(browser, demo, name, viewport=SMALL) as page:
+        expect(page.locator("nav.side a[aria-current=page]")).to_be_in_viewport(ratio=0.99)
+
+
 def test_a_pause_holds_rows_back_and_counts_go_on(browser, demo):
     with opened(browser, demo, "protocol?client=watched") as page:
         page.wait_for_timeout(400)
@@ -261,6 +297,8 @@ def test_rows_lead_to_mitmweb_and_back(browser, demo):
 def test_a_finding_is_explained_and_silenced_with_a_reason(browser, demo):
     with opened(browser, demo, "findings?q=rule:ERA015") as page:
         row = rows(page).first
+        every = int(page.locator(".bar .seg a").first.inner_text().split()[1])
+        count = int(row.locator(".out").inner_text().strip("×"))
         row.locator("summary").click()
         expect(row.get_by_text("What ERA015 demands")).to_be_visible()
         expect(row.get_by_text("How to fix")).to_be_visible()
@@ -268,6 +306,8 @@ def test_a_finding_is_explained_and_silenced_with_a_reason(browser, demo):
         row.locator("input[name=reason]").fill("a known client")
         row.locator("form.silence").get_by_role("button", name="Silence", exact=True).click()
         expect(row.locator("[data-result] pre")).to_contain_text('reason = "a known client"')
+        expect(row).to_have_class(re.compile("gone"), timeout=PATIENCE)
+        expect(page.locator(".bar .seg a").first).to_have_text(f"All {every - count}")
         page.goto(demo.url("findings?q=rule:ERA015"))
         expect(page.get_by_text("No finding matches")).to_be_visible()
 

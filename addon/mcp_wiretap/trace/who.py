@@ -77,7 +77,7 @@ def client_key(info: tuple[str, str] | None, auth: str) -> str:
 
 
 def leaves(value: dict[str, Any], prefix: str = "", depth: int = 0) -> list[str]:
-    """`elicitation.form`, `roots.listChanged`: what is on in a capabilities object; a member with nothing on in it is on itself."""
+    """`elicitation.form`, `roots.listChanged`: what a capabilities object has on; a member without any on in it is on itself."""
     found: list[str] = []
     for name, inner in list(value.items())[:40]:
         path = one_line(f"{prefix}{name}", 120)
