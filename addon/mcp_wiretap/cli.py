@@ -180,7 +180,7 @@ def _replay(commands: "argparse._SubParsersAction[_Parser]") -> None:
     replay.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
     replay.add_argument("--to", required=True, metavar="URL", help="the server; without a path, the recorded one is used")
     replay.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to replay, where it has several")
-    replay.add_argument("--conversation", metavar="ID", help="replay one conversation only: the id of a flow in it, or how it begins")
+    replay.add_argument("--conversation", metavar="ID", help="replay one conversation only: the id of a flow in it, or its start")
     replay.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="send this header; repeatable")
     replay.add_argument("--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="to wait for an answer (default: 30)")
     replay.add_argument("--yes", action="store_true", help="repeat calls of tools that may do something twice without asking")
@@ -216,7 +216,7 @@ def _export(commands: "argparse._SubParsersAction[_Parser]") -> None:
     )  # fmt: skip
     export.add_argument("--output", metavar="FILE", help="write it there instead of to stdout; it may not be the recording")
     export.add_argument("--endpoint", metavar="URL", help="with otlp: the collector to send to (http://host:4318/v1/traces)")
-    export.add_argument("--conversation", metavar="ID", help="only this one: its id, or that of one of its flows; eight digits, as reports print them, will do")
+    export.add_argument("--conversation", metavar="ID", help="only this one: its id, or that of a flow; eight digits will do")
     _redacting(export)
     _judging(export)
 
