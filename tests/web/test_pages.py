@@ -164,6 +164,7 @@ def test_a_task_is_shown_from_handle_to_result():
     found = tasks.detail(script.traces, row["key"], UTC)
     assert found is not None and [t["method"] for t in found["timeline"]] == ["tools/call", "tasks/get"]
     assert found["timeline"][1]["result"] and found["ttl"] == "1 min 0 s"
+    assert [t["gap"] != "" for t in found["timeline"]] == [False, True]  # the first poll counts from the handle
 
 
 def test_logs_say_which_level_was_asked_for():

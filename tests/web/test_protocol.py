@@ -31,7 +31,7 @@ def test_a_row_says_what_was_asked_and_what_came_of_it():
 def test_rounds_are_folded_into_one_row_with_the_time_that_the_client_took():
     found = row(Script(ROUNDS))
     assert found["tag"] == "2 rounds" and found["state"].word == "complete"
-    assert [bar["who"] for bar in found["bars"]] == ["s", "c", "s"]
+    assert [(bar["who"], bar["label"]) for bar in found["bars"]] == [("s", "round 1"), ("c", "client"), ("s", "round 2")]
 
 
 def test_rounds_show_questions_beside_answers_and_the_echo_of_the_state():
@@ -91,6 +91,7 @@ def test_a_fallback_is_one_row():
     )
     found = row(script)
     assert (found["method"], found["state"].word) == ("negotiation", "fell back")
+    assert [(bar["who"], bar["label"]) for bar in found["bars"]] == [("s", "exchange 1"), ("q", "pause"), ("s", "exchange 2")]
 
 
 def test_what_mitmproxy_has_no_more_is_said_to_be_gone():
