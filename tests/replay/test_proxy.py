@@ -124,9 +124,9 @@ async def test_a_conversation_of_the_flow_list_is_asked_once_more(addon, caplog)
         with caplog.at_level("INFO"):
             assert call(addon, "@conversation", "yes").startswith("replaying 2 exchanges to http://127.0.0.1:")
             async with asyncio.timeout(20):
-                while "1 operations:" not in caplog.text:
+                while "1 operation:" not in caplog.text:
                     await asyncio.sleep(0.05)
-    assert "1 operations: 1 same, 0 changed, 0 failed" in caplog.text
+    assert "1 operation: 1 same, 0 changed, 0 failed" in caplog.text
 
 
 async def test_what_cannot_be_replayed_is_said(addon):
