@@ -136,11 +136,12 @@ class Live:
         if not changed and not gone:
             return
         if page == "network":
-            laid_out = await waterfall.redraw(site, subscription.chosen, subscription.drawn, changed, breath)
-            told = waterfall.message(*laid_out, lambda piece: str(site.row_html(page, piece)), subscription.chosen.newest_first)
+            rows, heads = await waterfall.redraw(site, subscription.chosen, subscription.drawn, changed, breath)
+            newest_first = subscription.chosen.newest_first
+            told = await waterfall.message(rows, heads, lambda piece: str(site.row_html(page, piece)), newest_first, breath)
             subscription.send(json.dumps({"type": "rows", "gone": gone} | told))
             return
-        rows: list[dict[str, Any]] = []
+        rows = []
         for flow, (ledger, exchange) in changed.items():
             html = made.get((page, flow))
             if html is None:

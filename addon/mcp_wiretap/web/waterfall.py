@@ -90,7 +90,9 @@ async def _around(
 type Html = Callable[[dict[str, Any]], str]
 
 
-def message(rows: list[dict[str, Any]], heads: list[dict[str, Any]], html: Html, newest_first: bool) -> dict[str, Any]:
+async def message(
+    rows: list[dict[str, Any]], heads: list[dict[str, Any]], html: Html, newest_first: bool, breath: Breath
+) -> dict[str, Any]:
     """Both as the page takes them: `first` and `last` as they stand there; a `gap` of None stays what it is."""
     bursts = []
     for head in heads:
@@ -98,5 +100,8 @@ def message(rows: list[dict[str, Any]], heads: list[dict[str, Any]], html: Html,
         gap = head["gap"]
         line = html({"gap": gap}) if gap else gap
         bursts.append({"first": first, "last": last, "head": html(head["head"]), "gap": line})
-    made = [{"key": row["key"], "at": row["at"], "html": html({"row": row})} for row in rows]
+    made = []
+    for row in rows:
+        made.append({"key": row["key"], "at": row["at"], "html": html({"row": row})})
+        await breath.if_due()
     return {"rows": made, "bursts": bursts}
