@@ -316,9 +316,9 @@ def test_a_row_is_copied_as_json_curl_and_test_case(browser, demo):
     with opened(browser, demo, "protocol?q=tool:deploy") as page:
         row = rows(page).first
         row.locator("summary").click()
-        for name, begins in (("JSON", "["), ("curl", "curl "), ("Test case", "=== ")):
+        for name, said, begins in (("JSON", "JSON", "["), ("curl", "curl", "curl "), ("Test case", "a test case", "=== ")):
             row.get_by_role("button", name=name).first.click()
-            expect(page.locator("#said")).to_contain_text("Copied")
+            expect(page.locator("#said")).to_contain_text(f"Copied as {said}")
             assert page.evaluate("navigator.clipboard.readText()").startswith(begins)
 
 
