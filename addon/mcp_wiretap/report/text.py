@@ -209,8 +209,8 @@ class _Report:
             return
         self._heading("Conversations: " + counted(self.tally.statuses))
         columns = self._columns(
-            [("id", 8, 0), ("outcome", 14, 0), ("operation", 14, 3), ("rounds", -6, 0), ("total", -9, 0), ("client", -9, 0),
-             ("links", 20, 1)],
+            [("id", 8, 0), ("outcome", 14, 0), ("operation", 14, 20), ("rounds", -6, 0), ("total", -7, 0), ("client", -7, 0),
+             ("links", 22, 1)],
             drop=("links", "client", "total", "rounds"),
         )  # fmt: skip
         self._cells(columns, [name for name, _ in columns], "dim")
