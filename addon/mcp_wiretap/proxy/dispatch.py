@@ -24,7 +24,9 @@ class Dispatch:
 
     def __init__(self, manager: AddonManager) -> None:
         self.manager = manager
-        self._may_have: dict[str, dict[type, bool]] = {}  # hook -> class of addon
+        self._chain: list[object] = []
+        self._length = -1
+        self._asked: dict[str, list[object]] = {}  # hook -> who is asked, of this chain
 
     def install(self) -> None:
         """Take the place of the manager's own method."""
@@ -39,18 +41,21 @@ class Dispatch:
             del self.manager.trigger_event
 
     async def trigger_event(self, event: hooks.Hook) -> None:
-        kinds = self._may_have.setdefault(event.name, {})
-        for addon in self.manager.chain:
-            may_have = kinds.get(type(addon))
-            if may_have is None:
-                may_have = kinds[type(addon)] = _may_have(addon, event.name)
-            if not may_have:
-                continue
+        for addon in self._addons(event.name):
             try:
                 with safecall():
                     await self.manager.invoke_addon(addon, event)
             except exceptions.AddonHalt:
                 return
+
+    def _addons(self, hook: str) -> list[object]:
+        chain = self.manager.chain
+        if chain is not self._chain or len(chain) != self._length:  # it is appended to, or made anew
+            self._chain, self._length, self._asked = chain, len(chain), {}
+        asked = self._asked.get(hook)
+        if asked is None:
+            asked = self._asked[hook] = [addon for addon in chain if _may_have(addon, hook)]
+        return asked
 
 
 def _may_have(addon: object, hook: str) -> bool:
