@@ -3,6 +3,8 @@ import logging
 
 import pytest
 from mitmproxy import addons, exceptions, hooks, version
+from mitmproxy.addonmanager import traverse
+from mitmproxy.addons.anticache import AntiCache
 from mitmproxy.addons.keepserving import KeepServing
 from mitmproxy.test import taddons, tflow
 
@@ -59,13 +61,20 @@ RequestHook = hooks.all_hooks["request"]
 
 
 async def test_every_addon_of_mitmproxy_hears_every_hook_that_it_has(master, monkeypatch):
+    """Each hook of each of its addons notes that it was called, whichever way."""
     master.addons.add(*addons.default_addons())
     calls = []
 
-    async def invoke(addon, event):
-        calls.extend((type(a).__name__, event.name) for a, _ in master.addons._iter_hooks(addon, event))
+    def noting(kind, hook):
+        def note(self, *arguments):
+            calls.append((type(self).__name__, hook, len(arguments)))
 
-    monkeypatch.setattr(master.addons, "invoke_addon", invoke)
+        monkeypatch.setattr(kind, hook, note)
+
+    for addon in traverse(master.addons.chain):
+        for hook in hooks.all_hooks:
+            if callable(getattr(addon, hook, None)):
+                noting(type(addon), hook)
 
     async def all_hooks():
         calls.clear()
@@ -79,6 +88,37 @@ async def test_every_addon_of_mitmproxy_hears_every_hook_that_it_has(master, mon
     dispatch.install()
     assert await all_hooks() == own == await all_hooks()
     assert len(own) > 50
+
+
+async def test_a_hook_of_mitmproxys_own_that_waits_is_awaited_and_one_that_fails_is_logged(master, dispatch, monkeypatch, caplog):
+    heard = []
+
+    async def waits(self, flow):
+        heard.append("waited")
+
+    def fails(self, flow):
+        raise ValueError("broken inside")
+
+    monkeypatch.setattr(KeepServing, "request", waits, raising=False)
+    monkeypatch.setattr(AntiCache, "request", fails)
+    master.addons.add(AntiCache(), KeepServing(), Hears("last", heard))
+    await ask(master)
+    assert heard == ["waited", "last"]
+    assert "Addon error: broken inside" in caplog.text
+
+
+@pytest.mark.parametrize("owner", ["mitmproxy's", "somebody's"])
+async def test_a_halt_ends_the_round_whoever_asks_for_it(master, dispatch, monkeypatch, owner):
+    heard = []
+
+    def halts(self, flow):
+        raise exceptions.AddonHalt
+
+    monkeypatch.setattr(AntiCache, "request", halts)
+    first = AntiCache() if owner == "mitmproxy's" else Hears("one", heard, exceptions.AddonHalt())
+    master.addons.add(first, Hears("two", heard))
+    await ask(master)
+    assert heard == ([] if owner == "mitmproxy's" else ["one"])
 
 
 async def test_addons_without_the_hook_are_not_asked(master, dispatch, monkeypatch):
@@ -106,13 +146,6 @@ async def test_a_hook_that_fails_is_logged_and_the_next_is_asked(master, dispatc
     await ask(master)
     assert heard == ["one", "two"]
     assert "Addon error: broken" in caplog.text
-
-
-async def test_a_halt_is_a_halt(master, dispatch):
-    heard = []
-    master.addons.add(Hears("one", heard, exceptions.AddonHalt()), Hears("two", heard))
-    await ask(master)
-    assert heard == ["one"]
 
 
 async def test_what_comes_later_is_asked_as_well(master, dispatch):
