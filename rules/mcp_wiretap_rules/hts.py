@@ -18,6 +18,7 @@ from mcp_wiretap.trace.negotiation import Part
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
+from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules import sites
 
@@ -576,9 +577,11 @@ def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
           -> 403
     """
     status, answer = exchange.status, exchange.answer
-    if status is None or (answer is not None and answer.rpc.kind != "error"):
-        return
+    if status is None or status >= 500 or (answer is not None and answer.rpc.kind != "error"):
+        return  # a gateway says of 5xx what became of the "origin server"
     if answer is not None:
+        if "origin" in dumps(exchange.request.params if exchange.request is not None else None, most=10_000).lower():
+            return  # it may be that of a flight
         text, where = _text(answer), answer.place("error", "message")
     else:
         text, where = _said_in_body(exchange), "response.body"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Registration, Step, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
 from mcp_wiretap.trace.model import Exchange
@@ -459,7 +459,8 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(message, proof, severity="info", related=(registration.flow,), once=f"{call.client_id} default")
     elif supported is not None and used not in supported:
         message = f"the client uses {used}, the server supports {words_of(supported)}"
-        yield Finding(message, [evidence(where, used, words_of(supported))], once=f"{call.client_id} supported")
+        severity: Severity | None = "info" if wanted is not None else None  # the server agreed to it at the registration
+        yield Finding(message, [evidence(where, used, words_of(supported))], severity, once=f"{call.client_id} supported")
 
 
 @rule(

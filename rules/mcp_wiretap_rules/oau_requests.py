@@ -182,11 +182,12 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
             yield Finding(
                 "the code is redeemed without code_verifier", [Evidence(where, "(absent)", "the verifier of the request")]
             )
-    elif call.verifier == "wrong":
+    elif call.verifier in ("wrong", "other"):
         assert call.ask is not None
         yield Finding(
             "code_verifier is not that of the authorization request",
             [Evidence(where, "(hash differs)", f"a verifier whose hash is {short(call.ask.code_challenge)}")],
+            severity="info" if call.verifier == "other" else None,  # it may be that of an attempt in another browser
             related=(call.ask.flow,),
         )
     elif call.verifier_form:
@@ -529,9 +530,10 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
         message = f"the client asks for {words_of(have)}, {source} {words_of(wanted)}"
         yield Finding(message, [evidence(where, words_of(have), words_of(wanted))])
         return
-    listed = (ask.metadata.scopes or ()) if ask.metadata is not None else ()
+    known = ask.metadata.scopes if ask.metadata is not None else None
+    listed = known or ()
     more = tuple(s for s in have if s not in wanted and not (s == "offline_access" and s in listed))
-    unlisted = more == ("offline_access",) and bool(wanted)  # others may be the user's wish
+    unlisted = more == ("offline_access",) and bool(wanted) and known is not None  # others may be the user's wish
     if more and (wanted or metadata is not None):
         message = f"the client asks for {words_of(more)} besides what {source}"
         yield Finding(message, [evidence(where, words_of(have), words_of(wanted))], severity=None if unlisted else "info")

@@ -195,7 +195,9 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     audience = token.jwt.audience if "let-in" in exchange.facts else ()
     if audience and not any(_is_for(a, exchange) for a in audience):
         origins = [urls.origin(a) for a in audience if urls.split(a) is not None]
-        foreign = urls.origin(exchange.endpoint.url) not in origins and exchange.revision in RESOURCES
+        here = urls.split(exchange.endpoint.url)
+        public = here is not None and here.scheme == "https" and not here.loopback  # else it may be behind a gateway
+        foreign = public and urls.origin(exchange.endpoint.url) not in origins and exchange.revision in RESOURCES
         named = len(origins) == len(audience) and (foreign or any(described(exchange.endpoint)))
         yield Finding(
             f"a token for {short(' '.join(audience))} is let in by {short(exchange.endpoint.url)}",
@@ -519,6 +521,8 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     if call.rejected_before:
         message = "an assertion that was refused is sent again"
         yield Finding(message, [Evidence(where, "(the same)", "a fresh assertion")], related=(call.rejected_before,))
+    if call.assertion is None and call.saml:
+        return
     if call.assertion is None:
         yield Finding("the assertion is no JWT", [Evidence(where, "(other)", "a JWT")])
     else:

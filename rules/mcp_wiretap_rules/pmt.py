@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.listed import Listing
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
-from mcp_wiretap_rules.rsc import listed_twice
+from mcp_wiretap_rules.rsc import listed_twice, pages_apart
 
 PROMPTS = "2026-07-28 server/prompts"
 _NAMES_A_FAULT = re.compile(
@@ -205,4 +205,5 @@ def prompt_duplicate(message: Message) -> Iterator[Finding]:
     """
     for index, name in listed_twice(message, "prompts", "name"):
         place = message.place("result", "prompts", index, "name")
-        yield Finding(f"the prompt {one_line(name, 60)} is listed twice", [evidence(place, name, "each name once")])
+        severity: Severity | None = "info" if pages_apart(message) else None
+        yield Finding(f"the prompt {one_line(name, 60)} is listed twice", [evidence(place, name, "each name once")], severity)

@@ -698,7 +698,7 @@ def _blocks(message: Message, method: str) -> Iterator[tuple[tuple[str | int, ..
     era="both",
     severity="error",
     spec="2026-07-28 schema#contentblock",
-    methods=("tools/call", "prompts/get", "resources/read", "tasks/result", "tasks/get", SAMPLE),
+    methods=("tools/call", "prompts/get", "tasks/result", "tasks/get", SAMPLE),
     sorts=("result", "request"),
 )
 def content_block_shape(message: Message) -> Iterator[Finding]:
@@ -727,23 +727,14 @@ def content_block_shape(message: Message) -> Iterator[Finding]:
     for steps, block in _blocks(message, method):
         if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
             continue  # most are plain text
+        if method == "prompts/get" and not isinstance(block, dict):
+            continue  # PMT003
         for flaw in blocks.flaws(block, revision):
             yield Finding(
                 f"{shapes.path(*steps)} {flaw.words}",
                 [evidence(message.place("result", *steps, *flaw.steps), flaw.value)],
                 flaw.severity,
             )
-    if method == "resources/read":
-        for index, item in _items(message.result, "contents"):
-            blob = item.get("blob")
-            found = blocks.base64_problem(blob) if isinstance(blob, str) else None
-            if found is not None:
-                words, severity = found
-                yield Finding(
-                    f"contents[{index}] {words}",
-                    [evidence(message.place("result", "contents", index, "blob"), one_line(str(blob)[:80], 60))],
-                    severity,
-                )
 
 
 def _sampling_blocks(message: Message, revision: str | None) -> Iterator[Finding]:

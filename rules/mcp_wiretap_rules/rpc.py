@@ -158,7 +158,7 @@ def request_id_type(message: Message) -> Iterator[Finding]:
 )
 def id_reused_in_flight(message: Message) -> Iterator[Finding]:
     """A client must not use the id of a request that is still unanswered. Over different connections it may be two clients of the
-    same name, and is noted only, unless that name has shown one rising sequence of ids.
+    same name, and is noted only, unless that name has shown one rising sequence of ids and sends the newest of them again.
 
     Why: whoever keeps requests by id (a gateway, an SDK) mixes up the two answers.
 

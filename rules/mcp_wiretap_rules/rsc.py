@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.listed import is_unlisted, lists_uri
 from mcp_wiretap.trace.lists import ListView
 from mcp_wiretap.trace.model import Message
@@ -15,6 +15,7 @@ from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules import blocks
 
 RESOURCES = "2026-07-28 server/resources"
+APART_S = 5.0
 MOST = 500  # items of one answer that are looked at: the rest has the same author
 NOT_FOUND = re.compile(r"resource\b.{0,200}\bnot found|unknown resource|no such resource", re.I | re.S)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[!#$&'()*+,/:;=?@\[\]A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*+")
@@ -36,7 +37,7 @@ def _items(message: Message, member: str, most: int = MOST) -> list[tuple[int, d
     level="must",
     party="server",
     era="modern",
-    severity="error",
+    severity="warning",
     spec=f"{RESOURCES}#error-handling",
     sep="2164",
     methods=("resources/read",),
@@ -44,7 +45,7 @@ def _items(message: Message, member: str, most: int = MOST) -> list[tuple[int, d
 )
 def read_empty_contents(message: Message) -> Iterator[Finding]:
     """Reading a resource gives its contents; a resource that is not there is an error, not an empty list. Where a list of the server
-    leaves it out, too, it is not there.
+    leaves it out, too, that is likely: but a list need not have all there is.
 
     Why: the client shows an empty document instead of saying that there is none.
 
@@ -68,7 +69,7 @@ def read_empty_contents(message: Message) -> Iterator[Finding]:
         text = f"contents is empty, and no list or template has {one_line(uri, 80)}"
         yield Finding(text, [evidence(place, "[]", expected)])
     else:
-        yield Finding("contents is empty", [evidence(place, "[]", expected)], "warning")
+        yield Finding("contents is empty", [evidence(place, "[]", expected)])
 
 
 @rule(
@@ -300,7 +301,14 @@ def duplicate_uri(message: Message) -> Iterator[Finding]:
     """
     for index, uri in listed_twice(message, "resources", "uri"):
         place = message.place("result", "resources", index, "uri")
-        yield Finding(f"{one_line(uri, 80)} is listed twice", [evidence(place, uri, "each uri once")])
+        severity: Severity | None = "info" if pages_apart(message) else None
+        yield Finding(f"{one_line(uri, 80)} is listed twice", [evidence(place, uri, "each uri once")], severity)
+
+
+def pages_apart(message: Message) -> bool:
+    """Whether a page was read so long after the one before it that the list may have changed: entries move to the next page."""
+    view: ListView | None = message.request.exchange.facts.get("list") if message.request is not None else None
+    return view is not None and view.issuer is not None and message.at - view.issuer.at > APART_S
 
 
 def listed_twice(message: Message, member: str, label: str) -> Iterator[tuple[int, str]]:

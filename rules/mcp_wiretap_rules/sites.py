@@ -1,5 +1,7 @@
 """Hosts and sites: whether two names belong together, as near as one gets without a list of public suffixes."""
 
+from functools import lru_cache
+
 from mcp_wiretap.wire import uri
 
 
@@ -14,6 +16,7 @@ def is_of(host: str, hosts: frozenset[str]) -> bool:
     return any(site(host) == site(own) for own in hosts)
 
 
+@lru_cache(maxsize=256)  # asked of every exchange
 def host(url: str) -> str:
     """The host of a URL, also where an IPv6 address stands in it without brackets. "" where there is none."""
     authority = url.partition("://")[2].partition("/")[0]

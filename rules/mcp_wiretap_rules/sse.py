@@ -106,8 +106,8 @@ def no_final_response(exchange: Exchange) -> Iterator[Finding]:
     stream, request = exchange.stream, exchange.request
     if stream is None or request is None or request.answer is not None or request.method == "subscriptions/listen":
         return
-    if not _by_server(exchange) or exchange.dropped or stream.decode_problem:
-        return
+    if not _by_server(exchange) or exchange.dropped or stream.decode_problem or stream.foreign:
+        return  # HDR018: the body is no event stream
     if any(entry.what == "event stream" for entry in exchange.unchecked):
         return
     how = "closed" if exchange.ended_by == "complete" else "cut"

@@ -16,7 +16,7 @@ from mcp_wiretap.trace.tools import ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
-from mcp_wiretap_rules.rsc import listed_twice
+from mcp_wiretap_rules.rsc import listed_twice, pages_apart
 
 TOOLS = "2026-07-28 server/tools"
 SCHEMAS = "2026-07-28 basic/index"
@@ -112,7 +112,7 @@ def tool_name_duplicate(message: Message) -> Iterator[Finding]:
             yield Finding(f"the tool {one_line(name, 60)} is listed twice (first at {first})", place)
         else:
             text = f"the tool {one_line(name, 60)} is listed on an earlier page as well"
-            yield Finding(text, place, "info" if _changed_between(message) else None)
+            yield Finding(text, place, "info" if _changed_between(message) or pages_apart(message) else None)
 
 
 def _changed_between(message: Message) -> bool:
@@ -450,7 +450,7 @@ def _tool_result(message: Message) -> _Given | None:
 
 
 def _promised(message: Message) -> tuple[ToolDefinition | None, Severity | None]:
-    """The definition that a result is judged by, and how sure that is: a warning where it may be out of date, or was given to
+    """The definition that a result is judged by, and how sure that is: a note where it may be out of date, or was given to
     somebody else."""
     request, task = message.request, _task(message)
     view = request.exchange.tool if request is not None else None
@@ -461,10 +461,10 @@ def _promised(message: Message) -> tuple[ToolDefinition | None, Severity | None]
     endpoint, definition = request.exchange.endpoint, view.definition
     if definition is None or view.by_other:
         listed = endpoint.tools.get(str(request.params.get("name"))) if not view.unlisted and endpoint.era != "dual" else None
-        return (listed if isinstance(listed, ToolDefinition) and listed.listed_at < message.at else None), "warning"
+        return (listed if isinstance(listed, ToolDefinition) and listed.listed_at < message.at else None), "info"
     changed = endpoint.facts.get("tools-changed", 0.0)
     stale = view.delisted or view.seen_at < changed <= message.at or (view.stale_at is not None and view.stale_at < message.at)
-    return definition, "warning" if stale else None
+    return definition, "info" if stale else None
 
 
 @rule(

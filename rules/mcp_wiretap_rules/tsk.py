@@ -658,7 +658,7 @@ def task_ack_empty(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"the acknowledgement carries {one_line(', '.join(extra), 80)}",
             [evidence(message.place("result"), extra, "resultType and _meta only")],
-            None if _OF_A_TASK.intersection(message.result) else "warning",
+            None if _OF_A_TASK.intersection(message.result) else "info",  # a result may have members of its own
         )
 
 
@@ -762,12 +762,7 @@ def task_methods_undeclared(message: Message) -> Iterator[Finding]:
         yield Finding(text, [evidence(place, None, "{}")], "warning" if own else "info", "client")
     elif message.rpc.kind == "error":
         code, status = message.error_code, message.exchange.status or 0
-        if (
-            code is not None
-            and code not in _FIT_FOR_UNDECLARED
-            and status not in (401, 403, 429)
-            and status not in (502, 503, 504)
-        ):
+        if code is not None and code not in _FIT_FOR_UNDECLARED and status not in (401, 403, 429) and status < 500:
             text = f"{request.method} without the tasks extension was answered with {code}, not -32021"
             yield Finding(text, [evidence(message.place("error", "code"), str(code), "-32021, or -32601")], None, "server")
     elif message.rpc.kind == "result":

@@ -11,6 +11,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_number, is_time
+from mcp_wiretap_rules.rpc import KNOWN_REQUESTS
 
 SPEC = "2025-11-25 basic/utilities/tasks"
 VERSIONS = ("2025-11-25",)
@@ -92,6 +93,8 @@ def legacy_task_not_negotiated(message: Message) -> Iterator[Finding]:
     if request.rpc.kind != "request" or "task" not in request.params or _receiver_declares(request) is not False:
         return
     method = request.method or ""
+    if method not in KNOWN_REQUESTS:
+        return  # what another's method means by it is not known
     receiver = "server" if request.party == "client" else "client"
     needed = ".".join(("tasks", "requests", *AUGMENTED.get(method, (one_line(method.replace("/", "."), 60),))))
     if message is request:
@@ -424,7 +427,7 @@ def legacy_cancel_terminal(message: Message) -> Iterator[Finding]:
 
 def _refused_otherwise(message: Message, end: Seen) -> Iterator[Finding]:
     code, status = message.error_code, message.exchange.status or 0
-    if code is None or code == rev.INVALID_PARAMS or status in (401, 403, 404) or status >= 500:
+    if code is None or code == rev.INVALID_PARAMS or status >= 400:
         return
     told = advertised(message.request.exchange) if message.request is not None else None
     if code == rev.METHOD_NOT_FOUND and not (told is not None and _declared(told[0], "tasks", "cancel")):

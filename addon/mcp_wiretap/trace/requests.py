@@ -208,10 +208,13 @@ class Requests(Tracker):
     def _elsewhere(self, message: Message, key: Hashable, sender: _Sender) -> None:
         """What is in flight under the same name over other connections. Probes may well have one id in all clients."""
         connection = message.exchange.connection
-        how = "one-sender" if sender.one else "same-name"
-        other = sender.open.get(key)
+        other, value = sender.open.get(key), message.rpc.id
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        # A number that goes back is another copy of the client, which counts from the beginning, too.
+        one = sender.one and number is not None and sender.last is not None and number >= sender.last
+        how = "one-sender" if one else "same-name"
         elsewhere = other is not None and other.answer is None and other.exchange.connection != connection
-        if other is not None and elsewhere and (sender.one or "server/discover" not in (message.method, other.method)):
+        if other is not None and elsewhere and (one or "server/discover" not in (message.method, other.method)):
             _note(message.exchange, Reuse("id", message.rpc.id, other.exchange.flow, how))
         if "progressToken" in message.meta:
             self._token(message, [m for m in sender.open.values() if m.exchange.connection != connection], how)

@@ -106,6 +106,8 @@ class Usage(Tracker):
     def requested(self, exchange: Exchange) -> None:
         self._now = exchange.requested
         if exchange.kind != "mcp" or exchange.claim.modern or exchange.claim.kind == "unknown-body":
+            if exchange.session is not None and exchange.claim.kind == "unknown-body":
+                exchange.session.facts["handshake-noted"] = True  # it may have been notifications/initialized
             return
         session, request = exchange.session, exchange.request
         if request is not None and request.method == "initialize":
@@ -192,7 +194,9 @@ class Usage(Tracker):
         if not (fields.first("mcp-protocol-version") or "").strip() and (
             exchange.connection == known.connection or fields.first("user-agent") == known.program is not None
         ):
-            _note(exchange, Note("version-missing", None, known.revision, known.flow, len(known.clients) == 1))
+            # On another connection it may be a client of another revision whose handshake was not recorded.
+            sure = len(known.clients) == 1 and exchange.connection == known.connection
+            _note(exchange, Note("version-missing", None, known.revision, known.flow, sure))
 
     def _posts_elsewhere(self, exchange: Exchange) -> None:
         """Catalogue LEG023: a message of an HTTP+SSE conversation goes to another address than the one announced."""
@@ -205,7 +209,10 @@ class Usage(Tracker):
             path, _, query = session.id.partition("?")
             lost = exchange.url == path and not exchange.query
             moved = bool(query) and exchange.query == query
-            if lost or moved or exchange.connection in (stream.connection, *session.facts.get("posts", ())):
+            # Who accepts a stream for its answer speaks Streamable HTTP to another server of this origin.
+            streamable = "text/event-stream" in (exchange.request_fields.first("accept") or "").lower()
+            near = not streamable and exchange.connection in (stream.connection, *session.facts.get("posts", ()))
+            if lost or moved or near:
                 _note(exchange, Note("posted-elsewhere", exchange.url, path, stream.flow))
                 return
 
@@ -581,7 +588,8 @@ def was_subscribed(session: Session, uri: str, at: float) -> bool:
         return True
     table: OrderedDict[str, tuple[float, float]] = session.facts.get("subscribed", OrderedDict())
     return any(
-        since <= at <= until + UNSUBSCRIBED_S and (uri == known or uri.startswith(known.rstrip("/") + "/"))
+        since <= at <= until + UNSUBSCRIBED_S
+        and (uri == known or (uri.startswith(known) and uri[len(known.rstrip("/")) :][:1] in ("/", "?", "#")))
         for known, (since, until) in table.items()
     )
 

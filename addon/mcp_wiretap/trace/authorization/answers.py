@@ -22,6 +22,11 @@ from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.form import Form
 from mcp_wiretap.wire.secret import one_line
 
+# Errors of a token endpoint after which the same assertion may be sent again.
+_NOT_OF_THE_ASSERTION = frozenset(
+    {"use_dpop_nonce", "temporarily_unavailable", "server_error", "slow_down", "authorization_pending"}
+)
+
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 OF_SERVER = 50  # endpoints and documents of one authorization server
 CLIENTS = 500  # registrations of one server
@@ -112,9 +117,10 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
         call.error = error[:200]
         if error == "use_dpop_nonce":
             tables.nonces.put((exchange.url, call.client_id or ""), exchange.flow)
-        if secrets is not None and secrets.assertion:
+        if secrets is not None and secrets.assertion and error not in _NOT_OF_THE_ASSERTION:
             tables.rejected.put(secrets.assertion, exchange.flow)
-            tables.grants.put((exchange.url, call.client_id or ""), (call.grant, exchange.flow, exchange.started))
+            if call.grant.endswith(":jwt-bearer"):  # elsewhere it only says who the client is
+                tables.grants.put((exchange.url, call.client_id or ""), (call.grant, exchange.flow, exchange.started))
         return
     access = value.get("access_token")
     if not step.ok or not isinstance(access, str) or not access:

@@ -113,6 +113,8 @@ def read_call(exchange: Exchange, form: forms.Form) -> tuple[TokenCall, Secrets]
     if assertion is not None:
         call.has_assertion, call.assertion, secrets.assertion = True, jose.read(assertion), digest(assertion)
         call.assertion_typed = form.has("client_assertion_type") or form.has("assertion")
+        kind = (form.get("grant_type") if form.has("assertion") else form.get("client_assertion_type")) or ""
+        call.saml = kind.endswith(":saml2-bearer")
     return call, secrets
 
 

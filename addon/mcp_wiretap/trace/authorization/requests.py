@@ -205,4 +205,4 @@ def _redeem_unseen(step: Step, call: TokenCall, exchange: Exchange, secrets: Sec
     if len(waiting) == 1 and exchange.started - waiting[0].at < WAITS:
         ask = waiting[0].ask
         if ask is not None and ask.challenge_method == "S256":
-            step.after, call.ask, call.verifier = waiting[0], ask, "wrong"
+            step.after, call.ask, call.verifier = waiting[0], ask, "other"

@@ -207,11 +207,12 @@ class TokenCall:
     ask: Ask | None = None  # that brought the code
     redirect: Redirect | None = None
     registration: Registration | None = None
-    verifier: str = ""  # "", right, wrong, unknown
+    verifier: str = ""  # "", right, wrong, unknown, or other: not that of the only request that waits, whose code was not seen
     verifier_form: str = ""  # what is wrong with its form
     assertion: Jwt | None = None
     has_assertion: bool = False
     assertion_typed: bool = True  # a client assertion comes with its type
+    saml: bool = False  # the assertion is one of SAML
     rejected_before: str = ""  # flow in which the same assertion was refused
     exchanged: str = ""  # flow of the token exchange that gave the assertion as an ID-JAG
     nonce_left_out: str = ""  # flow in which the server had asked for a nonce in the DPoP proof

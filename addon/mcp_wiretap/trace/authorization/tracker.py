@@ -160,7 +160,7 @@ class Authorization(Tracker):
         key = (exchange.connection, exchange.endpoint.url)
         before = self._bearers.get(key) if exchange.connection else None
         for bare in before[1] if before is not None else ():
-            if before is not None and before[0] == exchange.auth and not bare.released:
+            if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
                 bare.facts["token-left-out"] = (token, exchange.flow)
                 self.inspector.rejudge(bare)
             self._free_bare(bare)
@@ -499,3 +499,12 @@ def _public_origin(exchange: Exchange, origin: str) -> str | None:
     scheme = fields.first("x-forwarded-proto") or exchange.url.partition("://")[0]
     found = urls.origin(f"{scheme}://{host}") if host else None
     return found if found is not None and found != origin else None
+
+
+def _one_sender(bare: Exchange, exchange: Exchange) -> bool:
+    """Whether a request without token and one with it may be one client's. A gateway, or a program with several clients, uses a
+    connection for all of them; one of these that begins has no token yet."""
+    if bare.method in (None, "initialize", "server/discover"):
+        return False
+    agents = [e.request_fields.first("user-agent") for e in (bare, exchange)]
+    return agents[0] == agents[1] and bare.client_info == exchange.client_info
