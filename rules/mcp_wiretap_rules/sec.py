@@ -5,6 +5,7 @@ None of these proves an attack. Nothing that was found is shown: secrets appear 
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from ipaddress import ip_address
 from math import log2
 from typing import Any
@@ -640,10 +641,9 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
     authority = exchange.authority
     if authority is None or exchange.reverse or exchange.status is None or not 200 <= exchange.status < 300:
         return
-    host = sites.host(exchange.url)
-    if not urls.is_loopback(host):
+    if not _is_of_this_machine(exchange.url):
         return
-    called = None if authority.startswith(host) else urls.split(f"http://{authority}")
+    called = None if authority.startswith(sites.host(exchange.url)) else urls.split(f"http://{authority}")
     if called is not None and not called.loopback and called.host != "0.0.0.0":
         yield Finding(
             f"a server on this machine answers to the name {one_line(called.host, 80)}",
@@ -659,6 +659,11 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
             f"a server on this machine answers to pages of {one_line(page.host, 80)}",
             [Evidence("request.header:Origin", one_line(origin or "", 120), "HTTP 403")],
         )
+
+
+@lru_cache(maxsize=256)  # asked of every exchange
+def _is_of_this_machine(url: str) -> bool:
+    return urls.is_loopback(sites.host(url))
 
 
 @rule(
