@@ -1,11 +1,10 @@
 """LOG: notifications/message and the level asked for (2026-07-28 server/utilities/logging)."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.discover import advertised
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import SECRET_TEXT, mask, one_line
@@ -256,21 +255,13 @@ def log_capability_missing(message: Message) -> Iterator[Finding]:
           -> result {"content": []}
     """
     exchange = message.exchange
-    told = advertised(exchange) or _without_session(exchange)
+    told = advertised(exchange)
     if told is not None and "logging" not in told[0]:
         yield Finding(
             "the server logs, but does not advertise logging",
             [evidence(message.place("method"), "notifications/message")],
             related=(told[1],) if told[1] else (),
         )
-
-
-def _without_session(exchange: Exchange) -> tuple[dict[str, Any], str] | None:
-    """What a legacy server that gives no session id said to initialize."""
-    endpoint = exchange.endpoint
-    if exchange.claim.modern or exchange.session is not None or endpoint.modern or not endpoint.initialize_accepted:
-        return None
-    return (endpoint.capabilities, "") if endpoint.capabilities is not None else None
 
 
 @rule(

@@ -68,10 +68,13 @@ class Discoveries(Tracker):
 
     @staticmethod
     def _initialized(message: Message, exchange: Exchange) -> None:
-        """`endpoint.facts["initialized"]`: by Authorization, for servers that give no session id."""
-        known: dict[str, tuple[dict[str, Any], str]] = exchange.endpoint.facts.setdefault("initialized", {})
-        known.pop(exchange.auth, None)
-        known[exchange.auth] = (bounded(message.result["capabilities"]), exchange.flow)
+        """`endpoint.facts["initialized"]`: by Authorization, for servers that give no session id. None: clients there were told
+        different things, and which of them sends a request is not known."""
+        known: dict[str, tuple[dict[str, Any], str] | None] = exchange.endpoint.facts.setdefault("initialized", {})
+        capabilities = bounded(message.result["capabilities"])
+        before = known.pop(exchange.auth, (capabilities, ""))
+        same = before is not None and before[0] == capabilities
+        known[exchange.auth] = (capabilities, exchange.flow) if same else None
         if len(known) > MOST:
             del known[next(iter(known))]
 

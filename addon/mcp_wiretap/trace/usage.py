@@ -589,7 +589,7 @@ def was_subscribed(session: Session, uri: str, at: float) -> bool:
     table: OrderedDict[str, tuple[float, float]] = session.facts.get("subscribed", OrderedDict())
     return any(
         since <= at <= until + UNSUBSCRIBED_S
-        and (uri == known or (uri.startswith(known) and uri[len(known.rstrip("/")) :][:1] in ("/", "?", "#")))
+        and (uri == known or (uri.startswith(known) and uri[len(known.rstrip("/")) :][:1] in ("/", "?", "#", ":")))
         for known, (since, until) in table.items()
     )
 

@@ -506,5 +506,7 @@ def _one_sender(bare: Exchange, exchange: Exchange) -> bool:
     connection for all of them; one of these that begins has no token yet."""
     if bare.method in (None, "initialize", "server/discover"):
         return False
+    if any(e.request_fields.has(name) for e in (bare, exchange) for name in ("via", "forwarded", "x-forwarded-for")):
+        return False
     agents = [e.request_fields.first("user-agent") for e in (bare, exchange)]
     return agents[0] == agents[1] and bare.client_info == exchange.client_info
