@@ -348,11 +348,7 @@ class RuleBook:
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
         table = self._table(on, exchange, method, sender, _sort(on, fact))
-        entries = table.always
-        if table.needing:
-            met = _met(table.needing, fact, exchange)
-            if met:
-                entries = sorted({entry.place: entry for entry in (*entries, *met)}.values(), key=itemgetter(0))
+        entries = table.entries(fact, exchange) if table.needing else table.always
         for _, found, cap, note in entries:
             try:
                 for finding in found.check(fact) or ():
@@ -452,6 +448,7 @@ class _Table:
 
     always: list[_Entry]
     needing: dict[str, dict[str, list[_Entry]]]
+    _known: dict[tuple[tuple[str, str], ...], list[_Entry]] = field(default_factory=dict)  # needs that are met -> who is called
 
     @classmethod
     def of(cls, entries: list[_Entry]) -> "_Table":
@@ -462,20 +459,29 @@ class _Table:
                 needing.setdefault(where, {}).setdefault(key, []).append(entry)
         return cls([entry for entry in entries if entry.rule.needs is None], needing)
 
+    def entries(self, fact: Any, exchange: Exchange) -> list[_Entry]:
+        """Who is called for this fact, in the order of the book."""
+        met = tuple(
+            (where, key)
+            for where, by_key in self.needing.items()
+            if (keys := _KEYS[where](fact, exchange))
+            for key in by_key
+            if key in keys
+        )
+        if not met:
+            return self.always
+        entries = self._known.get(met)
+        if entries is None:
+            chosen = [*self.always, *(entry for where, key in met for entry in self.needing[where][key])]
+            entries = sorted({entry.place: entry for entry in chosen}.values(), key=itemgetter(0))
+            if len(self._known) >= _MOST_KNOWN:  # what a message holds is the other side's choice
+                self._known.clear()
+            self._known[met] = entries
+        return entries
 
+
+_MOST_KNOWN = 256
 _NOTHING = _Table([], {})
-
-
-def _met(needing: dict[str, dict[str, list[_Entry]]], fact: Any, exchange: Exchange) -> list[_Entry]:
-    """The entries whose need is met by this fact."""
-    found: list[_Entry] = []
-    for where, by_key in needing.items():
-        keys = _KEYS[where](fact, exchange)
-        if keys:
-            for key, entries in by_key.items():
-                if key in keys:
-                    found += entries
-    return found
 
 
 type _Container = Mapping[str, Any] | Collection[str]
