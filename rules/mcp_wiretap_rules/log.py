@@ -343,10 +343,12 @@ def invalid_level_accepted(message: Message) -> Iterator[Finding]:
     request = message.request
     if request is None or message.rpc.kind != "result":
         return
-    level, place = request.meta.get(rev.LOG_LEVEL), request.place("params", "_meta", rev.LOG_LEVEL)
+    level, steps = request.meta.get(rev.LOG_LEVEL), ["params", "_meta", rev.LOG_LEVEL]
     if request.method == "logging/setLevel" and not request.exchange.claim.modern:
-        level, place = request.params.get("level"), request.place("params", "level")
+        level, steps = request.params.get("level"), ["params", "level"]
         if "level" not in request.params:
-            yield Finding("logging/setLevel was accepted without a level", [evidence(place, None, "refused with -32602")])
+            where = [evidence(request.place(*steps), None, "refused with -32602")]
+            yield Finding("logging/setLevel was accepted without a level", where)
     if level is not None and (not isinstance(level, str) or level not in RANK):
-        yield Finding(f"the level {one_line(dumps(level), 40)} was accepted", [evidence(place, level, "refused with -32602")])
+        where = [evidence(request.place(*steps), level, "refused with -32602")]
+        yield Finding(f"the level {one_line(dumps(level), 40)} was accepted", where)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
@@ -298,6 +299,12 @@ def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, 
         left -= min(left, len(items))
 
 
+@lru_cache(maxsize=1)  # two rules ask for the same message, one after the other
+def _unknown_keys(message: Message) -> list[tuple[tuple[str | int, ...], str]]:
+    """The keys of every `_meta` object that no revision defines, each with the place of its object."""
+    return [(steps, key) for steps, meta in _metas(message) for key in list(meta)[:_MOST_METAS] if key not in KNOWN_KEYS]
+
+
 @rule(
     "MET006",
     "meta-key-grammar",
@@ -331,20 +338,17 @@ def meta_key_grammar(message: Message) -> Iterator[Finding]:
           meta com.example/a.b 1
           -> result {"tools": []}
     """
-    for steps, meta in _metas(message):
-        for key in list(meta)[:_MOST_METAS]:
-            if key in KNOWN_KEYS:
-                continue
-            prefix, slash, name = key.partition("/")
-            if slash and not _PREFIX.fullmatch(prefix):
-                why = "the prefix is not made of labels"
-            elif not _NAME.fullmatch(name if slash else prefix):
-                why = "the name has characters or ends that are not allowed"
-            else:
-                continue
-            yield Finding(
-                f"the _meta key {one_line(key, 60)!r} breaks the naming rules: {why}", [evidence(message.place(*steps, key), key)]
-            )
+    for steps, key in _unknown_keys(message):
+        prefix, slash, name = key.partition("/")
+        if slash and not _PREFIX.fullmatch(prefix):
+            why = "the prefix is not made of labels"
+        elif not _NAME.fullmatch(name if slash else prefix):
+            why = "the name has characters or ends that are not allowed"
+        else:
+            continue
+        yield Finding(
+            f"the _meta key {one_line(key, 60)!r} breaks the naming rules: {why}", [evidence(message.place(*steps, key), key)]
+        )
 
 
 def _reserved(prefix: str, revision: str | None) -> bool:
@@ -387,18 +391,17 @@ def reserved_prefix_unknown_key(message: Message) -> Iterator[Finding]:
           meta com.example.mcp/tenant "a"
           -> result {"tools": []}
     """
-    for steps, meta in _metas(message):
-        for key in list(meta)[:_MOST_METAS]:
-            prefix, slash, _ = key.partition("/")
-            if not slash or key in KNOWN_KEYS or not _reserved(prefix, message.exchange.revision):
-                continue
-            official = prefix == "io.modelcontextprotocol"
-            yield Finding(
-                f"the _meta key {one_line(key, 60)!r} is under a prefix reserved for MCP"
-                + (" and is not known to this tool" if official else ""),
-                [evidence(message.place(*steps, key), key)],
-                "info" if official else None,
-            )
+    for steps, key in _unknown_keys(message):
+        prefix, slash, _ = key.partition("/")
+        if not slash or not _reserved(prefix, message.exchange.revision):
+            continue
+        official = prefix == "io.modelcontextprotocol"
+        yield Finding(
+            f"the _meta key {one_line(key, 60)!r} is under a prefix reserved for MCP"
+            + (" and is not known to this tool" if official else ""),
+            [evidence(message.place(*steps, key), key)],
+            "info" if official else None,
+        )
 
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")

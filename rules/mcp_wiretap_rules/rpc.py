@@ -1005,6 +1005,8 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     reading = exchange.reading
     if exchange.kind != "mcp" or exchange.http_method != "POST" or reading is None:
         return
+    if reading.messages and all(m.kind != "invalid" for m in reading.messages):
+        return
     if exchange.over and _is_told(exchange, "RPC021"):
         return
     nameless = next(
