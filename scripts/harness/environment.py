@@ -105,6 +105,7 @@ def make(folder: Path, root: Path) -> None:
     options += ["--constraint", str(root / "constraints.txt"), "--editable", f"{root}[{EXTRAS}]"]
     if _run([*python, "pip", "install", *options]):
         raise SetupError("pip could not install what the project needs (its words are above). Is the package index reachable?")
+    _run([*python, "compileall", "-q", str(root / "addon"), str(root / "rules")], quiet=True)  # as pip does where it copies
     version = python_version(folder)
     if version is None:
         raise SetupError(f"the interpreter in {folder} does not run")
