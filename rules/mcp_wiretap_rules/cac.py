@@ -305,7 +305,7 @@ def public_scope_user_data(message: Message) -> Iterator[Finding]:
     "CAC007",
     "cursor-altered",
     "Client sends a cursor the server never issued",
-    on="request",
+    on="exchange",
     level="must",
     party="client",
     era="both",
@@ -313,7 +313,7 @@ def public_scope_user_data(message: Message) -> Iterator[Finding]:
     spec=f"{PAGINATION}#implementation-guidelines",
     methods=LISTS,
 )
-def cursor_altered(message: Message) -> Iterator[Finding]:
+def cursor_altered(exchange: Exchange) -> Iterator[Finding]:
     """A cursor is opaque: the client sends back what it got as nextCursor, nothing of its own making.
 
     Why: servers change the form of their cursors; a client that counts pages breaks then.
@@ -334,12 +334,13 @@ def cursor_altered(message: Message) -> Iterator[Finding]:
         modern tools/list {"cursor": "page-2"}
           -> result {"tools": []}
     """
-    view = _view(message)
-    if view is not None and view.unknown_cursor:
+    view: ListView | None = exchange.facts.get("list")
+    request = exchange.request
+    if request is not None and view is not None and view.unknown_cursor:
         cursor = view.cursor if isinstance(view.cursor, str) else dumps(view.cursor, most=60)
         yield Finding(
             f"no answer of the server gave the cursor {one_line(cursor, 40) or 'of no characters'}",
-            [evidence(message.place("params", "cursor"), view.cursor, "a nextCursor of this listing")],
+            [evidence(request.place("params", "cursor"), view.cursor, "a nextCursor of this listing")],
         )
 
 

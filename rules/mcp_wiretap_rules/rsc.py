@@ -407,8 +407,9 @@ def legacy_subscribe_capability(message: Message) -> Iterator[Finding]:
     if session is None or session.server_capabilities is None:
         return
     if message.rpc.kind == "notification":
-        uri = message.params.get("uri")
-        if isinstance(uri, str) and not was_subscribed(session, uri, message.at):
+        uri, stream = message.params.get("uri"), message.exchange.stream
+        known = stream is None or stream.timed  # else it may have come before, or after it was subscribed to
+        if known and isinstance(uri, str) and not was_subscribed(session, uri, message.at):
             text = f"an update of {one_line(uri, 80)}, which the session did not subscribe to"
             yield Finding(text, [evidence(message.place("params", "uri"), uri, "a URI of a resources/subscribe")])
         return

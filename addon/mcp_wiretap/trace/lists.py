@@ -37,6 +37,7 @@ _CHANGED = {
 }
 MOST_PAGES = 2_000  # pages remembered in all
 MOST_CURSORS = 5_000  # of one endpoint and method; past that, an unknown cursor proves nothing
+LONGEST_CURSOR = 1_000  # characters of one that may still be given
 MOST_NAMES = 5_000  # of one listing that are compared
 MOST_HELD = 50  # exchanges kept whole until something else is seen
 WINDOW_S = 60.0  # what changes by authorization is compared within
@@ -135,6 +136,7 @@ class Lists(Tracker):
         self._tools: Recent[tuple[str, Who], frozenset[Any]] = Recent(500)
         self._unfollowed: OrderedDict[str, Exchange] = OrderedDict()  # flows whose nextCursor "" nothing followed
         self._follows: Recent[Who, bool] = Recent(1_000)  # clients that follow cursors
+        self._unknown: Recent[tuple[str, str, str], ListView] = Recent(1_000)  # cursors that no page gave so far
         self._held = 0
 
     def said(self, message: Message) -> None:
@@ -174,7 +176,7 @@ class Lists(Tracker):
             if isinstance(cursor, str):
                 self._continues(view, exchange, method, cursor)
             else:
-                view.unknown_cursor = self._is_unknown(exchange, method, _odd(cursor))
+                self._note_unknown(view, exchange, method, _odd(cursor))
         elif method in LISTS:
             self._began.put((url, method, who), True)
         if "requestState" in params or "inputResponses" in params:
@@ -208,13 +210,17 @@ class Lists(Tracker):
             if waiting is not None:
                 self._free(waiting)
             return
-        view.unknown_cursor = self._is_unknown(exchange, method, cursor)
+        self._note_unknown(view, exchange, method, cursor)
 
-    def _is_unknown(self, exchange: Exchange, method: str, cursor: str) -> bool:
-        """Whether no page gave the cursor, though this client's first page was seen."""
+    def _note_unknown(self, view: ListView, exchange: Exchange, method: str, cursor: str) -> None:
+        """Whether no page gave the cursor, though this client's first page was seen. The times of recordings are not exact: it
+        may be given until the answer comes."""
         url = exchange.endpoint.url
         known = self._cursors.get((url, method)) or {}
-        return cursor not in known and len(known) < MOST_CURSORS and bool(self._began.get((url, method, _who(exchange))))
+        if cursor not in known and len(known) < MOST_CURSORS and bool(self._began.get((url, method, _who(exchange)))):
+            view.unknown_cursor = True
+            if len(cursor) <= LONGEST_CURSOR:
+                self._unknown.put((url, method, cursor), view)
 
     def _called(self, message: Message) -> None:
         exchange = message.exchange
@@ -284,6 +290,8 @@ class Lists(Tracker):
             self._unfollowed[exchange.flow] = exchange
 
     def _issued(self, url: str, method: str, cursor: str) -> None:
+        if len(self._unknown) and (view := self._unknown.pop((url, method, cursor))) is not None:
+            view.unknown_cursor = False
         known = self._cursors.get((url, method))
         if known is None:
             known = {}

@@ -187,7 +187,7 @@ class Requests(Tracker):
                 self._open.popitem(last=False)
         key = id_key(message.rpc.id)
         other = table.get(key)
-        if other is not None and other.answer is None:
+        if other is not None and other.answer is None and not recorded_twice(other.exchange, exchange):
             _note(exchange, Reuse("id", message.rpc.id, other.exchange.flow, "in-flight"))
         self._token(message, table.values(), "in-flight")
         self._elsewhere(message, key, self._sender(exchange))
@@ -241,7 +241,7 @@ class Requests(Tracker):
         exchange, key = message.exchange, id_key(message.rpc.id)
         issued: OrderedDict[Hashable, _Issued] = session.facts.setdefault("issued", OrderedDict())
         before = issued.get(key)
-        if before is not None and before.exchange is not exchange:
+        if before is not None and before.exchange is not exchange and not recorded_twice(before.exchange, exchange):
             retry = _unanswered(before.exchange) and before.body == message.rpc.body
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "transport-retry" if retry else "in-session"))
         self._token(message, [m for m in session.from_client.values() if m is not message], "in-session")
@@ -383,6 +383,11 @@ def _unanswered(exchange: Exchange) -> bool:
     """Nothing answered it, or what stands before the server: the client may send the same again."""
     status = exchange.status
     return status is None or status in _TRANSPORT_RETRY or 300 <= status < 400
+
+
+def recorded_twice(one: Exchange, other: Exchange) -> bool:
+    """Whether two exchanges are one that a recorder wrote down twice: writers of HAR do so where a stream broke."""
+    return one.started == other.started and one.requested == other.requested
 
 
 def _event_id(exchange: Exchange) -> str | None:

@@ -186,7 +186,9 @@ class Tasks(Tracker):
             if task is not None:
                 message.exchange.facts.setdefault("progress-of-task", {})[message.where] = task
         end = task.terminal if task is not None else None
-        if end is not None and end.ended is not None and end.ended <= message.at:
+        stream = message.exchange.stream
+        at = message.at if stream is None or stream.timed else message.exchange.started  # at the least
+        if end is not None and end.ended is not None and end.ended <= at:
             message.exchange.facts.setdefault("progress-of-ended-task", {})[message.where] = end
 
     # Requests

@@ -512,6 +512,8 @@ class Usage(Tracker):
     def _sent_again(item: StreamItem, known: _EventId, ids: OrderedDict[str, _EventId]) -> None:
         """Catalogue LEG010: an event id for the second time: replayed, or not unique."""
         exchange = item.exchange
+        if known.exchange.started == exchange.started and known.exchange is not exchange:
+            return  # one stream, recorded twice
         what, resumed = "event-id-twice", exchange.request_fields.first("last-event-id")
         if resumed is not None:
             after = ids.get(resumed)
