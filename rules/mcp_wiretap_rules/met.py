@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
@@ -299,7 +298,6 @@ def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, 
         left -= min(left, len(items))
 
 
-@lru_cache(maxsize=1)  # two rules ask for the same message, one after the other
 def _unknown_keys(message: Message) -> list[tuple[tuple[str | int, ...], str]]:
     """The keys of every `_meta` object that no revision defines, each with the place of its object."""
     return [(steps, key) for steps, meta in _metas(message) for key in list(meta)[:_MOST_METAS] if key not in KNOWN_KEYS]
