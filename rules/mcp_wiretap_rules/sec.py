@@ -35,10 +35,10 @@ MOST_TEXTS = 500  # texts of one definition that are looked through
 
 _SECRET = re.compile(
     r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
-    r"|\b[Bb]earer (?:[A-Za-z0-9._~+/-]{12,}|(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{6,})"
+    r"|\b[Bb]earer (?:[A-Za-z]{24,}|(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{6,})"
     r"|\bA(?:KI|SI)A[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{30,}|\bglpat-[A-Za-z0-9_-]{20,}"
-    r"|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}|\bsk-(?:test-)?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
+    r"|\bsk-(?:ant-|proj-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}|\bsk-(?:test-)?(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAIza[0-9A-Za-z_-]{35}|\bnpm_[A-Za-z0-9]{36}\b|\bhf_[A-Za-z]{30,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )

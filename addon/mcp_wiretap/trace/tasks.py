@@ -28,6 +28,7 @@ MOST_STEPS = 200
 MOST_BACK = 500  # exchanges looked back for the call that a cancellation names
 MOST_UNPOLLED = 50  # handles that are kept whole until somebody polls
 MOST_TOKENS = 500  # progress tokens of the tasks of one session
+CROSSING_S = 0.5  # progress may be on its way on one stream while another tells of the end
 LONG_SILENCE = 10  # times the interval that the server asked for
 MOST_KEYS = 100  # input requests of one message
 MOST_ASKED = 500  # and of one task
@@ -188,7 +189,7 @@ class Tasks(Tracker):
         end = task.terminal if task is not None else None
         stream = message.exchange.stream
         at = message.at if stream is None or stream.timed else message.exchange.started  # at the least
-        if end is not None and end.ended is not None and end.ended <= at:
+        if end is not None and end.ended is not None and end.ended + CROSSING_S <= at:
             message.exchange.facts.setdefault("progress-of-ended-task", {})[message.where] = end
 
     # Requests

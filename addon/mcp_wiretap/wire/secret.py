@@ -39,10 +39,14 @@ TOKENS = (
     r"|\b((?:sk-|gh[opsu]_|github_pat_|glpat-|xox[abposr]-)[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16})\b"
 )
 _WORDS = r"(?:password|passwd|secret|api[_-]?key)"
-_SHOWN = r"(?!\*|<|\[|\{|\(sha |x{3}|null\b|none\b|redacted|hidden|masked)"  # not what stands in for one
+_SHOWN = (
+    r"(?!\*|<|\[|\{|\(sha |x{3}|null\b|none\b|redacted|hidden|masked"
+    r"|(?:missing|must|required?|invalid|incorrect|wrong|not|no|is|are|was|empty|unset|set|expired|undefined|true|false|x-api-key)(?![^\s.,;:!?)\"'])"
+    r"|(?:os\.|process\.|\$|env\b))"
+)  # not what stands in for one
 # The same in texts for people, where short ones and `password=...` count, too (LOG006).
 _LOOSE = (
-    r"Bearer\s+([A-Za-z0-9._~+/-]{16,}+)(?!=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,})"
+    r"Bearer\s+([A-Za-z_~+/]{16,}+)(?![0-9.-]|=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,})"
     r"|(-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\s]*)"
     rf"|(?i:\b{_WORDS}\s*[=:]\s*({_SHOWN}[^\s\"',;]{{3,}}))|(?i:\"{_WORDS}\"\s*:\s*\"({_SHOWN}[^\"]{{3,}}))"
 )
