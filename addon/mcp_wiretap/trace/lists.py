@@ -343,7 +343,8 @@ class Lists(Tracker):
         exchange = request.exchange
         if method in LISTS:
             content: Any = view.page.names if view.page is not None else None
-            about = view.cursor or ""
+            cursor = view.cursor
+            about = cursor or "" if cursor is None or isinstance(cursor, str) else _odd(cursor)
         else:
             content = message.result.get("contents" if method == "resources/read" else "capabilities")
             about = _about(request.params)
