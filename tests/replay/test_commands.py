@@ -41,7 +41,7 @@ def test_serve_prints_its_url_and_answers_until_it_is_interrupted():
         serving.send_signal(signal.SIGINT)
         assert serving.wait(20) == 0
         assert listed["result"]["tools"] and missing["error"]["code"] == -32601
-        assert "not in the recording" in serving.stderr.read()
+        assert "not answered: the recording has no prompts/list" in serving.stderr.read()
 
 
 @pytest.mark.e2e

@@ -107,6 +107,20 @@ async def test_streams_keep_the_recorded_timing_or_come_at_once(fast, least, mos
     assert len(events(response.text)) == 3 and least <= took <= most
 
 
+ASKED = """
+modern tools/call {"name": "a", "arguments": {"api_key": "RECORDED-4711", "note": "Authorization: Bearer RECORDEDTOKEN0815"}}
+  -> result {"content": []}
+"""
+
+
+async def test_what_was_asked_is_told_without_its_secrets():
+    given = {"api_key": "ASKED-APIKEY-4711", "note": "Authorization: Bearer ASKEDTOKEN0815", "city": "Oslo"}
+    async with playing(written(ASKED)) as origin, Caller(origin) as caller:
+        told = (await caller.modern("tools/call", {"name": "a", "arguments": given})).text
+    assert "Oslo" in told
+    assert not [secret for secret in ("4711", "0815") if secret in told]
+
+
 MRTR = """
 modern tools/call {"name": "deploy", "arguments": {}}
   -> needs state-one confirm

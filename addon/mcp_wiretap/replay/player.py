@@ -103,7 +103,7 @@ class Player:
                 return
         except Missing as missing:
             self.missed += 1
-            self.tell(f"not in the recording: {missing.message}")
+            self.tell(f"not answered: {missing.message}")
             await _refuse(asked, missing, out)
             return
         self.played += 1

@@ -18,6 +18,7 @@ from mcp_wiretap.trace.model import Endpoint, Exchange
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.coding import decode_body
 from mcp_wiretap.wire.headers import Fields
+from mcp_wiretap.wire.secret import concealed, masked
 from mcp_wiretap.wire.sse import SseEvent, SseParser
 
 MAX_BODY = 64 << 20
@@ -173,7 +174,7 @@ def origin(scheme: str, host: str, port: int) -> str:
 
 
 def describe(http_method: str, path: str, reading: jsonrpc.Reading | None) -> str:
-    """A request in words: method, name and arguments; no more than a line."""
+    """A request in words: method, name and arguments; no more than a line, and without its secrets."""
     message = reading.messages[0] if reading is not None and reading.messages else None
     if message is None:
         return f"{http_method} {path}"
@@ -181,9 +182,9 @@ def describe(http_method: str, path: str, reading: jsonrpc.Reading | None) -> st
         return f"an answer to {jsonrpc.dumps(message.id, most=40)}"
     params = message.params if isinstance(message.params, dict) else {}
     name = next((params[m] for m in ("name", "uri", "taskId", "cursor") if isinstance(params.get(m), str)), None)
-    words = [message.method or "?"] + ([name] if name is not None else [])
+    words = [message.method or "?"] + ([concealed(name)] if name is not None else [])
     if isinstance(params.get("arguments"), dict):
-        words.append(jsonrpc.dumps(params["arguments"], most=200))
+        words.append(jsonrpc.dumps(masked(params["arguments"], entered=True), most=200))
     if "inputResponses" in params or "requestState" in params:
         words.append("(a further round)")
     return " ".join(words)
