@@ -102,7 +102,8 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
 
     Why: a session id is no authorization; the server has to refuse.
 
-    Fix: add Authorization to GET, DELETE and notifications as well.
+    Fix: add Authorization to GET, DELETE and notifications as well. (In the examples alice's requests carry a token, unless the
+    header is taken away.)
 
     Wrong::
 

@@ -96,7 +96,7 @@ class Settings:
             rules = installed_rules(files)
             found.check_rules(rules)
         except ValueError as error:
-            raise exceptions.OptionsError(str(error)) from error
+            raise exceptions.OptionsError(str(error)) from None
         return cls(
             Limits(
                 body=_positive("mcp_max_body", options.mcp_max_body),
@@ -142,11 +142,11 @@ def _words(name: str, values: Sequence[str], rules: list[Rule]) -> tuple[str, ..
     try:
         return tuple(selection.resolve(selection.split(values), rules))
     except selection.UnknownRule as error:
-        raise exceptions.OptionsError(f"{name}: {error}") from error
+        raise exceptions.OptionsError(f"{name}: {error}") from None
 
 
 def _expectation(value: str) -> tuple[str, ExpectedEra]:
     try:
         return expectation.parse(value)
     except ValueError as error:
-        raise exceptions.OptionsError(f"mcp_era: {error}") from error
+        raise exceptions.OptionsError(f"mcp_era: {error}") from None
