@@ -98,12 +98,12 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     kinds=MCP,
 )
 def token_missing(exchange: Exchange) -> Iterator[Finding]:
-    """The token goes with each HTTP request, also within a session, and between two others on one connection.
+    """The token goes with each HTTP request, also within a session, and between two others on one connection. (Each request of
+    `client alice` below carries one, unless its header is taken away.)
 
     Why: a session id is no authorization; the server has to refuse.
 
-    Fix: add Authorization to GET, DELETE and notifications as well. (In the examples alice's requests carry a token, unless the
-    header is taken away.)
+    Fix: add Authorization to GET, DELETE and notifications as well.
 
     Wrong::
 
