@@ -98,8 +98,8 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     kinds=MCP,
 )
 def token_missing(exchange: Exchange) -> Iterator[Finding]:
-    """The token goes with each HTTP request, also within a session, and between two others on one connection. (Each request of
-    `client alice` below carries one, unless its header is taken away.)
+    """The token goes with each HTTP request, also within a session, and between two others on one connection. Each request of
+    `client alice` below carries one, unless its header is taken away.
 
     Why: a session id is no authorization; the server has to refuse.
 
