@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -131,6 +132,52 @@ def test_pages_fill_a_large_screen(browser, demo, name):
         assert page.locator("main").bounding_box()["width"] > 3000
 
 
+class Lists(BaseHTTPRequestHandler):
+    """A server that lists one tool, which no client may offer, and does nothing else."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "not a token"}}}
+        result = {"resultType": "complete", "tools": [{"name": "query", "inputSchema": schema}]}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        return None
+
+
+def test_pages_opened_before_there_is_traffic_come_to_show_what_a_reload_does(browser):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with Children() as children, contextlib.ExitStack() as stack:
+        stack.callback(server.server_close)
+        stack.callback(server.shutdown)
+        options = ["web", *demonstration_options(children), "--set", "web_open_browser=false"]
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        proxy = start_proxy(children, [*Programs().wiretap, *options], [url], web_port=8297, port=8270)
+        site = Site(proxy.page, {})
+        pages = {name: stack.enter_context(opened(browser, site, name)) for name in ("tools", "auth", "streams", "tasks", "logs")}
+        for page in pages.values():
+            expect(page.locator(".empty")).to_contain_text("No MCP traffic yet")
+            page.wait_for_timeout(300)  # until it listens
+        call(proxy.upstreams[0].proxied, 1, 1, "tools/list")
+        for name, words in {
+            "auth": "No authorization",
+            "streams": "No stream",
+            "tasks": "No task",
+            "logs": "No server has",
+        }.items():
+            page = pages[name]
+            expect(page.locator(".empty")).to_contain_text(words, timeout=PATIENCE)
+            live = page.locator("#content").inner_text()
+            page.reload()
+            assert page.locator("#content").inner_text() == live
+
+
 def test_without_a_token_there_is_the_login_and_it_leads_back(browser, demo):
     with opened(browser, demo, "findings", login=False) as page:
         expect(page.get_by_text("Authentication Required")).to_be_visible()
@@ -146,8 +193,8 @@ def test_the_token_does_not_stay_in_the_address(browser, demo):
         assert "token" not in page.url
 
 
-def call(url: str, units: int, delay: int) -> None:
-    """A modern tools/call that reports its progress on an event stream."""
+def call(url: str, units: int, delay: int, method: str = "tools/call") -> None:
+    """A modern tools/call that reports its progress on an event stream, or another request with the same envelope."""
     parts = urlsplit(url)
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -156,14 +203,17 @@ def call(url: str, units: int, delay: int) -> None:
         "progressToken": "p",
     }
     params = {"name": "send_progress", "arguments": {"units": units, "delayMs": delay}, "_meta": meta}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    if method != "tools/call":
+        params = {"_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "send_progress",
+        "Mcp-Method": method,
     }
+    if method == "tools/call":
+        headers["Mcp-Name"] = "send_progress"
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
     connection.request("POST", parts.path, body, headers)
     connection.getresponse().read()

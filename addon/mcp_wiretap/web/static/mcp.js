@@ -277,6 +277,7 @@
     $("#live").dataset.live = String(summary.live);
     word();
     const value = (path) => path.split(".").reduce((inner, step) => inner?.[step], summary);
+    ask();
     $$("[data-count]").forEach((place) => {
       const number = value(place.dataset.count);
       place.textContent = "blank" in place.dataset && !number ? "" : number;
@@ -450,6 +451,26 @@
       const now = $$(`#content ${selector}`), then = [...made.querySelectorAll(`#content ${selector}`)];
       now.forEach((place, index) => { const other = then[index]; if (other && !place.contains(document.activeElement) && place.innerHTML !== other.innerHTML) place.replaceChildren(...other.childNodes); });
     }
+    unfilled(made);
+  }
+  // What stands in place of rows, as long as there are none.
+  function unfilled(made) {
+    const now = $("#content > .empty"), then = made.querySelector("#content > .empty");
+    if (now && then && now.innerHTML !== then.innerHTML) now.replaceWith(then);
+  }
+  // A list is told of its own rows only: that there is other traffic by now is seen by the counts.
+  let asking = false;
+  async function ask() {
+    const waits = () => $("#content > .empty[data-nothing]") && !("look" in list().dataset);
+    if (asking || !waits()) return;
+    asking = true;
+    await new Promise((done) => setTimeout(done, 500));
+    asking = false;
+    const url = location.href;
+    try {
+      const answer = await fetch(location.pathname + location.search, { credentials: "same-origin", cache: "no-store" });
+      if (answer.ok && url === location.href && waits()) unfilled(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch { /* the connection says so itself */ }
   }
   function merge(ol, found) {
     const known = new Map([...ol.children].map((row) => [row.id, row]));
