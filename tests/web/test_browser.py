@@ -176,6 +176,7 @@ def test_pages_opened_before_there_is_traffic_come_to_show_what_a_reload_does(br
             live = page.locator("#content").inner_text()
             page.reload()
             assert page.locator("#content").inner_text() == live
+        expect(pages["tools"].get_by_role("link", name="Excluded")).to_have_text("Excluded 1", timeout=PATIENCE)
 
 
 def test_without_a_token_there_is_the_login_and_it_leads_back(browser, demo):

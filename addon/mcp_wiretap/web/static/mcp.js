@@ -447,7 +447,7 @@
   }
   // The words and numbers around the list.
   function around(made) {
-    for (const selector of [".head > p", ".head .seg", ".bar .seg", ".tiles"]) {
+    for (const selector of [".head > p", ".head .seg", ".bar .seg", ".bar > .btn", ".tiles"]) {
       const now = $$(`#content ${selector}`), then = [...made.querySelectorAll(`#content ${selector}`)];
       now.forEach((place, index) => { const other = then[index]; if (other && !place.contains(document.activeElement) && place.innerHTML !== other.innerHTML) place.replaceChildren(...other.childNodes); });
     }
