@@ -161,6 +161,15 @@ async def test_a_silence_takes_findings_back_and_is_counted():
     assert sum(script.exchanges[0].silenced.values()) == 1
 
 
+async def test_an_exchange_that_is_judged_anew_stays_silenced_and_is_counted_once():
+    script = Script('modern tools/call {"name": "echo", "arguments": {}}\n  header Mcp-Name: other\n  -> sse\n  -> open\n')
+    silence = Silence("HDR006", "*", "known")
+    assert await script.site().silence(silence) == 1
+    script.inspector.rejudge(script.exchanges[0])
+    assert "HDR006" not in [f.rule for f in script.exchanges[0].findings]
+    assert script.book.silenced == script.exchanges[0].silenced == {silence: 1}
+
+
 async def test_a_silence_holds_for_files_that_are_loaded_later():
     wrong = 'modern tools/call {"name": "echo", "arguments": {}}\n  header Mcp-Name: other\n  -> error -32020\n'
     script, later = Script(wrong), Script(wrong)

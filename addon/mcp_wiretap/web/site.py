@@ -18,7 +18,7 @@ from mcp_wiretap.report.pages.ledger import Ledger
 from mcp_wiretap.report.pages.traces import Traces
 from mcp_wiretap.report.pages.words import idle, server_name, shown
 from mcp_wiretap.report.view.subject import Subject
-from mcp_wiretap.rule import endpoint_matches
+from mcp_wiretap.rule import RuleBook, endpoint_matches
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.logs import Logs
 from mcp_wiretap.trace.model import Exchange
@@ -386,6 +386,7 @@ class Site:
         breath, count = Breath(), 0
         for ledger in self.traces.ledgers:
             changed: list[Exchange] = []
+            book = ledger.inspector.judge
             for exchange in list(ledger.rows):
                 await breath.if_due()
                 if not exchange.findings or not endpoint_matches(silence.endpoint, exchange.endpoint.url):
@@ -395,6 +396,8 @@ class Site:
                     gone = len(exchange.findings) - len(kept)
                     exchange.findings[:] = kept
                     exchange.silenced[silence] = exchange.silenced.get(silence, 0) + gone
+                    if isinstance(book, RuleBook):  # which takes it off again when it judges the exchange anew
+                        book.silenced[silence] = book.silenced.get(silence, 0) + gone
                     count += gone
                     changed.append(exchange)
             for exchange in changed:
