@@ -359,8 +359,11 @@ def test_a_finding_is_explained_and_silenced_with_a_reason(browser, demo):
         expect(row.locator("[data-result] pre")).to_contain_text('reason = "a known client"')
         expect(row).to_have_class(re.compile("gone"), timeout=PATIENCE)
         expect(page.locator(".bar .seg a").first).to_have_text(f"All {every - count}")
+        expect(page.locator(".silenced > summary")).to_have_text(f"{count} finding{'s' if count > 1 else ''} silenced")
         page.goto(demo.url("findings?q=rule:ERA015"))
         expect(page.get_by_text("No finding matches")).to_be_visible()
+        page.locator(".silenced > summary").click()
+        expect(page.locator(".silenced tbody tr")).to_contain_text(["a known client"])
 
 
 def test_a_row_is_copied_as_json_curl_and_test_case(browser, demo):

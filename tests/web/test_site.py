@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from mcp_wiretap.report.pages.filters import Filter
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.web.live import Live
@@ -168,6 +169,19 @@ async def test_an_exchange_that_is_judged_anew_stays_silenced_and_is_counted_onc
     script.inspector.rejudge(script.exchanges[0])
     assert "HDR006" not in [f.rule for f in script.exchanges[0].findings]
     assert script.book.silenced == script.exchanges[0].silenced == {silence: 1}
+
+
+async def test_findings_say_what_is_silenced_where_and_why():
+    wrong = 'modern tools/call {"name": "echo", "arguments": {}}\n  header Mcp-Name: other\n  -> error -32020\n'
+    script = Script(wrong * 2 + wrong.replace("\n", "\n  path http://second.example/mcp\n", 1))
+    site = script.site()
+    assert await site.silenced(Filter()) == []
+    assert re.search('class="[^"]*silenced[^"]*" hidden', await site.page("findings", {}))
+    await site.silence(Silence("HDR006", "*", "<known>"))
+    html = await site.page("findings", {})
+    assert "3 findings silenced" in html and "&lt;known&gt;" in html and "every endpoint" in html
+    assert not re.search('class="[^"]*silenced[^"]*" hidden', html)
+    assert "1 finding silenced" in await site.page("findings", {"endpoint": script.exchanges[2].endpoint.url})
 
 
 async def test_a_silence_holds_for_files_that_are_loaded_later():

@@ -142,6 +142,7 @@ class Site:
         context: dict[str, Any] = {"rows": window.rows, "older": window.older, "hidden": window.hidden}
         if name == "findings":
             context["tally"] = findings.counts(self.traces, chosen)
+            context["silenced"] = await self.silenced(chosen)
         elif name == "tools":
             context |= tools.head(self.traces, query)
         elif name == "logs":
@@ -375,6 +376,29 @@ class Site:
         self.source.silence(silence)
         self.silences.append(silence)
         return await self._take_back(silence)
+
+    async def silenced(self, chosen: Filter) -> list[dict[str, Any]]:
+        """What is silenced, by us and by the project, with how many findings of the endpoint in view that were."""
+        found: dict[Silence, int] = {}
+        breath = Breath()
+        for ledger in self.traces.ledgers:
+            book = ledger.inspector.judge
+            if not isinstance(book, RuleBook) or not any(book.silenced.values()):
+                continue
+            counted = [book.silenced] if not chosen.scope else []
+            for exchange in list(ledger.rows) if chosen.scope else ():
+                await breath.if_due()
+                if exchange.silenced and chosen.scope in exchange.endpoint.url.lower():
+                    counted.append(exchange.silenced)
+            for counts in counted:
+                for silence, count in counts.items():
+                    found[silence] = found.get(silence, 0) + count
+        most_first = sorted(found.items(), key=lambda item: -item[1])
+        return [
+            {"rule": s.rule, "endpoint": s.endpoint or "*", "reason": shown(s.reason, 500), "count": count}
+            for s, count in most_first
+            if count
+        ]
 
     async def silence_again(self) -> None:
         """A file was loaded, or the rules were chosen anew: what was silenced stays silenced."""

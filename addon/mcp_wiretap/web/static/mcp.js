@@ -447,9 +447,9 @@
   }
   // The words and numbers around the list.
   function around(made) {
-    for (const selector of [".head > p", ".head .seg", ".bar .seg", ".bar > .btn", ".tiles"]) {
+    for (const selector of [".head > p", ".head .seg", ".bar .seg", ".bar > .btn", ".silenced", ".tiles"]) {
       const now = $$(`#content ${selector}`), then = [...made.querySelectorAll(`#content ${selector}`)];
-      now.forEach((place, index) => { const other = then[index]; if (other && !place.contains(document.activeElement) && place.innerHTML !== other.innerHTML) place.replaceChildren(...other.childNodes); });
+      now.forEach((place, index) => { const other = then[index]; if (other && !place.contains(document.activeElement) && place.innerHTML !== other.innerHTML) place.replaceChildren(...other.childNodes); if (other) place.hidden = other.hidden; });
     }
     unfilled(made);
   }
