@@ -8,7 +8,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -364,6 +364,15 @@ def test_a_finding_is_explained_and_silenced_with_a_reason(browser, demo):
         expect(page.get_by_text("No finding matches")).to_be_visible()
         page.locator(".silenced > summary").click()
         expect(page.locator(".silenced tbody tr")).to_contain_text(["a known client"])
+
+
+def test_an_endpoint_that_is_typed_holds_for_an_opened_finding(browser, demo):
+    with opened(browser, demo, "findings") as page:
+        url = page.locator("[data-choose=endpoint] option").nth(1).get_attribute("value")
+        page.goto(demo.url(f"findings?q=endpoint:{url}"))
+        with page.expect_request(re.compile("row/findings")) as asked:
+            rows(page).first.locator("summary").click()
+        assert url in unquote(asked.value.url)
 
 
 def test_a_row_is_copied_as_json_curl_and_test_case(browser, demo):

@@ -4,6 +4,8 @@
 import json
 from datetime import UTC
 
+import pytest
+
 from mcp_wiretap.example import read_script
 from mcp_wiretap.report.pages import apps, auth, copies, findings, logs, network, overview, streams, tasks, text, tools
 from mcp_wiretap.report.pages.filters import Filter
@@ -265,9 +267,10 @@ def test_a_tool_that_no_list_has_is_not_among_those_listed():
     assert (card["count"], card["unlisted"], len(card["items"])) == (1, 1, 2)
 
 
-def test_with_an_endpoint_in_view_findings_are_those_of_it():
+@pytest.mark.parametrize(("member", "before"), [("endpoint", ""), ("q", "endpoint:")])
+def test_with_an_endpoint_in_view_findings_are_those_of_it(member, before):
     script = Script(WRONG * 2 + WRONG.replace("\n", "\n  path http://second.example/Mcp\n", 1))
-    here = Filter.of({"endpoint": script.exchanges[2].endpoint.url})
+    here = Filter.of({member: before + script.exchanges[2].endpoint.url})
     (row,) = [r for r in findings.rows(script.traces, here, UTC) if r["rule"] == "HDR006"]
     assert row["count"] == 1 and "+" not in row["server"]
     assert findings.counts(script.traces, here)["error"] < findings.counts(script.traces, ALL)["error"]

@@ -50,8 +50,9 @@ class Filter:
 
     @property
     def scope(self) -> str:
-        """Part of the URL of the endpoint in view, in small letters; "" for all."""
-        return self.chosen.get("endpoint", "").lower()
+        """Part of the URL of the endpoint in view, chosen or typed, in small letters; "" for all."""
+        typed = (value for wanted, key, value in self.words if wanted and key == "endpoint")
+        return self.chosen.get("endpoint", "").lower() or next(typed, "")
 
     def query(self, **changed: str | None) -> str:
         """The query string, with some members changed; "" for none."""

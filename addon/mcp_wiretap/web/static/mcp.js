@@ -60,8 +60,9 @@
     if (!box.childElementCount) box.innerHTML = '<div class="skel"></div><div class="skel"></div>';
     opened.set(key, Date.now());
     try {
-      const scope = new URLSearchParams(location.search).get("endpoint");
-      const answer = await api(`row/${page}?key=${encodeURIComponent(key)}${scope ? "&endpoint=" + encodeURIComponent(scope) : ""}`);
+      const asked = new URLSearchParams(location.search), query = new URLSearchParams({ key });
+      for (const name of ["endpoint", "q"]) if (asked.get(name)) query.set(name, asked.get(name));
+      const answer = await api(`row/${page}?${query}`);
       const scrolls = $$("pre", box).map((pre) => pre.scrollTop);
       box.replaceChildren(parse(await answer.text()));
       $$("pre", box).forEach((pre, index) => { if (scrolls[index]) pre.scrollTop = scrolls[index]; });
