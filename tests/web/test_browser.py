@@ -132,16 +132,26 @@ def test_pages_fill_a_large_screen(browser, demo, name):
         assert page.locator("main").bounding_box()["width"] > 3000
 
 
+IDS = "[...document.querySelectorAll('#list > li')].map((row) => row.id)"
+
+
 class Lists(BaseHTTPRequestHandler):
-    """A server that lists one tool, which no client may offer, and does nothing else."""
+    """A server that lists one tool, which no client may offer, and tells a listener that the list has changed."""
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if asked["method"] == "subscriptions/listen":
+            told = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).encode()
+            self._answer("text/event-stream", b"data: " + told + b"\n\n")
+            return
         schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "not a token"}}}
         result = {"resultType": "complete", "tools": [{"name": "query", "inputSchema": schema}]}
         body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+        self._answer("application/json", body)
+
+    def _answer(self, kind, body):
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -160,7 +170,10 @@ def test_pages_opened_before_there_is_traffic_come_to_show_what_a_reload_does(br
         url = f"http://127.0.0.1:{server.server_port}/mcp"
         proxy = start_proxy(children, [*Programs().wiretap, *options], [url], web_port=8297, port=8270)
         site = Site(proxy.page, {})
-        pages = {name: stack.enter_context(opened(browser, site, name)) for name in ("tools", "auth", "streams", "tasks", "logs")}
+        pages = {
+            name: stack.enter_context(opened(browser, site, name))
+            for name in ("tools", "auth", "streams", "tasks", "logs", "protocol")
+        }
         for page in pages.values():
             expect(page.locator(".empty")).to_contain_text("No MCP traffic yet")
             page.wait_for_timeout(300)  # until it listens
@@ -177,6 +190,13 @@ def test_pages_opened_before_there_is_traffic_come_to_show_what_a_reload_does(br
             page.reload()
             assert page.locator("#content").inner_text() == live
         expect(pages["tools"].get_by_role("link", name="Excluded")).to_have_text("Excluded 1", timeout=PATIENCE)
+        call(proxy.upstreams[0].proxied, 1, 1, "subscriptions/listen")
+        page = pages["protocol"]
+        expect(page.locator("#list > .slim")).to_contain_text(["list_changed"], timeout=PATIENCE)
+        expect(rows(page)).to_have_count(2, timeout=PATIENCE)
+        live = page.evaluate(IDS)
+        page.reload()
+        assert page.evaluate(IDS) == live
 
 
 def test_without_a_token_there_is_the_login_and_it_leads_back(browser, demo):

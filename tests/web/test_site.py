@@ -402,3 +402,40 @@ async def test_an_empty_page_says_where_the_proxy_listens():
     site.listening = lambda: [("http://127.0.0.1:8080", "reverse proxy to http://127.0.0.1:3000")]
     html = await site.page("protocol", {})
     assert "<code>http://127.0.0.1:8080</code> reverse proxy to" in html and "mcp-wiretap web" not in html
+
+
+async def test_what_a_server_announces_is_told_once_where_the_page_would_show_it():
+    script = Growing(
+        'modern ping\n  -> result {}\nmodern subscriptions/listen {"notifications": {"toolsListChanged": true}}\n  -> sse\n'
+        '  -> ack {"toolsListChanged": true}\n  -> notify notifications/tools/list_changed\n  -> open\n'
+    )
+    live, all_, filtered, late = Live(script.site()), Told(), Told(), Told()
+    live.subscribe(all_, "protocol", {})
+    live.subscribe(filtered, "protocol", {"method": "subscriptions/listen"})
+    script.go()
+    await live.turn()
+    script.go()
+    await live.turn()
+    live.subscribe(late, "protocol", {})
+    script.inspector.touched(script.exchanges[-1])
+    await live.turn()
+
+    def notices(told):
+        return [row["key"] for m in told if m["type"] == "rows" for row in m["rows"] if row["key"].startswith("n-")]
+
+    (key,) = notices(all_)
+    assert f'id="r-{key}"' in await live.site.page("protocol", {})
+    assert notices(filtered) == notices(late) == []
+    assert any(m["type"] == "rows" for m in filtered) and any(m["type"] == "rows" for m in late)
+
+
+async def test_what_was_announced_last_stands_on_a_page_that_has_older_rows():
+    listen = (
+        'modern subscriptions/listen {"notifications": {"toolsListChanged": true}}\n  -> sse\n'
+        '  -> ack {"toolsListChanged": true}\n  -> notify notifications/tools/list_changed\n  -> open\n'
+    )
+    site = Script("modern ping\n  -> result {}\n" * WINDOW + listen, catch_up=1_000).site()
+    window = await site.rows("protocol", {})
+    assert window.older and [row for row in window.rows if 'id="r-n-' in row]
+    older = await site.rows("protocol", {"before": window.older})
+    assert older.rows and not [row for row in older.rows if 'id="r-n-' in row]

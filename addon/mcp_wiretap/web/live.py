@@ -36,6 +36,7 @@ class Subscription:
     summary: str = ""
     choices: str = ""
     drawn: waterfall.Drawn = field(default_factory=waterfall.Drawn)
+    announced: dict[int, int] = field(default_factory=dict)  # announcements told or shown, by ledger
 
 
 class Live:
@@ -62,6 +63,7 @@ class Live:
 
     def subscribe(self, send: Callable[[str], None], page: str, query: Mapping[str, str]) -> Subscription:
         subscription = Subscription(send, page, query, Filter.of(query))
+        self.site.new_announcements(subscription.announced, subscription.chosen)  # those are on the page
         self.subscriptions.add(subscription)
         return subscription
 
@@ -133,7 +135,8 @@ class Live:
             return
         site, page = self.site, subscription.page
         changed, gone = self._fitting(subscription)
-        if not changed and not gone:
+        notices = site.new_announcements(subscription.announced, subscription.chosen) if page == "protocol" else []
+        if not changed and not gone and not notices:
             return
         if page == "network":
             rows, heads = await waterfall.redraw(site, subscription.chosen, subscription.drawn, changed, breath)
@@ -147,6 +150,9 @@ class Live:
             if html is None:
                 html = made[page, flow] = str(site.row_html(page, site.row(page, ledger, exchange)))
             rows.append({"key": flow, "at": exchange.started, "html": html})
+            await breath.if_due()
+        for row in notices:
+            rows.append({"key": row["key"], "at": row["at"], "html": str(site.row_html(page, row))})
             await breath.if_due()
         subscription.send(json.dumps({"type": "rows", "rows": rows, "gone": gone}))
 

@@ -7,6 +7,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
 from typing import Any
 
 from markupsafe import Markup
@@ -249,7 +251,7 @@ class Site:
             rows.append(self.row(name, ledger, exchange))
             await breath.if_due()
         if name == "protocol" and only is None and not chosen.chosen.keys() - {"endpoint"}:
-            rows = self._with_announcements(rows, chosen, whole=not window.older and not query.get("before"))
+            rows = self._with_announcements(rows, chosen, oldest=not window.older, newest=not query.get("before"))
         if not chosen.newest_first:
             rows.reverse()
         window.shown = len(rows)
@@ -297,18 +299,30 @@ class Site:
     def row_html(self, name: str, row: dict[str, Any]) -> Markup:
         return Markup(fragment(f"row/{name}.html", row=row))
 
-    def _with_announcements(self, rows: list[dict[str, Any]], chosen: Filter, whole: bool) -> list[dict[str, Any]]:
-        """Rows, newest first, with what servers announced in between."""
+    def _with_announcements(self, rows: list[dict[str, Any]], chosen: Filter, oldest: bool, newest: bool) -> list[dict[str, Any]]:
+        """Rows, newest first, with what servers announced in between; and before the oldest, after the newest row of all."""
         if not rows:
             return rows
-        first, last = rows[-1]["at"], rows[0]["at"]
+        first, last = -inf if oldest else rows[-1]["at"], inf if newest else rows[0]["at"]
         entries = [
             protocol.announcement(entry, self.traces.zone)
             for ledger in self.traces.ledgers
             for entry in list(ledger.inspector.tracker(Logs).announcements)[-NOTICES:]
-            if (whole or first <= entry.at <= last) and self._announced(entry, chosen)
+            if first <= entry.at <= last and self._announced(entry, chosen)
         ]
         return sorted([*rows, *entries], key=lambda r: r["at"], reverse=True)
+
+    def new_announcements(self, known: dict[int, int], chosen: Filter) -> list[dict[str, Any]]:
+        """Rows of what servers announced since the last time; `known` is brought up to date."""
+        found: list[Any] = []
+        for ledger in self.traces.ledgers:
+            logs = ledger.inspector.tracker(Logs)
+            new = logs.announced - known.get(ledger.number, 0)
+            known[ledger.number] = logs.announced
+            if new and not chosen.chosen.keys() - {"endpoint"}:
+                found += islice(reversed(logs.announcements), min(new, NOTICES))
+        found.sort(key=lambda entry: entry.at)
+        return [protocol.announcement(entry, self.traces.zone) for entry in found if self._announced(entry, chosen)]
 
     @staticmethod
     def _announced(entry: Any, chosen: Filter) -> bool:

@@ -344,6 +344,8 @@
       if (!made) continue;
       const there = rowFor(entry.key);
       if (there) { update(there, made); continue; }
+      // What a server announced stands among operations only, and does not change.
+      if (!made.dataset.key && (document.getElementById(made.id) || !$(":scope > li[data-key]", ol))) continue;
       made.classList.add("fresh");
       place(ol, made, Number(entry.at), newest);
       if (!message.bursts) gap(made);
