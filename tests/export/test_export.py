@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mitmproxy.http import HTTPFlow
 
+from mcp_wiretap import export
 from mcp_wiretap.cli import main
 from mcp_wiretap.proxy import sharing
 from mcp_wiretap.proxy.flow_io import flows_of
@@ -184,7 +185,7 @@ def test_without_the_sdk_otlp_says_what_to_install(
 ) -> None:
     record(tmp_path / "a.flow", TWO_ROUNDS)
     monkeypatch.delitem(sys.modules, "mcp_wiretap.export.spans", raising=False)
-    monkeypatch.delattr(share, "spans", raising=False)
+    monkeypatch.delattr(export, "spans", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     assert _export(tmp_path / "a.flow", "otlp") == 2
     assert "pip install '.[otlp]'" in capsys.readouterr().err
