@@ -5,7 +5,8 @@ What mitmproxy leaves open is decided here: how an event stream is kept (bounded
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from mcp_wiretap.proxy.faults import Faults
-from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
+from mcp_wiretap.proxy.stored import authority, command_of, ended_by, exit_of, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.headers import Fields
@@ -48,7 +49,7 @@ def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
     return RequestSeen(
         trace_id, ended, data.timestamp_start, text(data.method), text(data.scheme), data.host, data.port, text(data.path),
         fields, body, flow.client_conn.id, authority(data.http_version, data.authority, fields),
-        isinstance(flow.client_conn.proxy_mode, ReverseMode),
+        isinstance(flow.client_conn.proxy_mode, ReverseMode), command=command_of(flow.metadata),
     )  # fmt: skip
 
 
@@ -65,6 +66,8 @@ def who_ended(flow: HTTPFlow, last: float, tcp_timeout: int) -> EndedBy:
     assert error is not None
     if error.msg == Error.KILLED_MESSAGE:
         return "unknown"
+    if flow.request.data.scheme == b"stdio":
+        return ended_by(error.msg, flow.response is not None)
     if flow.client_conn.state is ConnectionState.CLOSED:
         idle = error.timestamp - last
         return "unknown" if 0 < tcp_timeout <= idle < tcp_timeout + 2 else "client"
@@ -103,7 +106,7 @@ class Tap:
         return data
 
     def _take(self, data: bytes) -> None:
-        self.last = now = self._capture.clock()
+        self.last = now = self._capture.now()
         trace = self._capture.trace
         room = self._capture.limits.stream - len(self.kept)
         if trace.event_count(self._trace_id) >= MOST_EVENTS:
@@ -115,7 +118,7 @@ class Tap:
                 return
         self.kept += data
         trace.feed(StreamData(self._trace_id, now, data), self._flow)
-        self._picture(now)
+        self._picture(self._capture.clock())
 
     def _picture(self, now: float) -> None:
         """Let the user see an open stream grow, but not more often than is cheap; the last picture is never missed."""
@@ -159,8 +162,29 @@ class Capture:
         self.limits = limits
         self.faults = faults
         self.clock = clock
+        self._moment: float | None = None
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
+
+    def now(self) -> float:
+        """The time of what is told now: the clock's, unless whoever tells it knows better."""
+        return self._moment if self._moment is not None else self.clock()
+
+    @contextmanager
+    def at(self, moment: float) -> Iterator[None]:
+        """What is told within happened at that moment (a wrapper of a stdio server tells it later)."""
+        before, self._moment = self._moment, moment
+        try:
+            yield
+        finally:
+            self._moment = before
+
+    def errors(self, flow: HTTPFlow, at: float, text: bytes) -> None:
+        """A stdio server wrote to its stderr."""
+        try:
+            self.trace.feed(StreamData(self.trace_id(flow), at, text), flow)
+        except Exception as error:
+            self.faults.note("stderr", error, flow.id)
 
     def follows(self, flow: HTTPFlow) -> bool:
         """Whether the flow is live, or was when its request came (a killed flow is no longer live)."""
@@ -217,7 +241,8 @@ class Capture:
         if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
             self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
             streamed, body = True, None
-        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error), flow)
+        ended = ExchangeEnded(trace_id, at, body, streamed, ended_by, error, process=exit_of(flow.metadata))
+        self.trace.feed(ended, flow)
 
     def close(self) -> None:
         """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""

@@ -20,6 +20,7 @@ from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
 from mcp_wiretap.proxy.replay_server import Replaying
+from mcp_wiretap.proxy.stdio.tap import Tap
 from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
@@ -44,6 +45,8 @@ class Wiretap(Commands, Repeating):
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
         self._over = False
+        self._running = False
+        self._tap: Tap | None = None
 
     def load(self, loader: Loader) -> None:
         collect_less(LIVE)
@@ -56,13 +59,16 @@ class Wiretap(Commands, Repeating):
             self._use(options.Settings.read(ctx.options))
         if updated & replay_server.OPTIONS:
             self._replay(replay_server.Wanted.read(ctx.options))
+        if self._running and updated & {"mcp_stdio", "mcp_socket"}:
+            self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
 
     def running(self) -> None:
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks):
+        self._running = True
+        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks, self._hear):
             try:
                 step()
             except Exception as error:
@@ -108,6 +114,8 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def done(self) -> None:
+        if self._tap is not None:
+            self._tap.stop()
         if self._dispatch is not None:
             self._dispatch.remove()
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
@@ -117,6 +125,16 @@ class Wiretap(Commands, Repeating):
             self.loaded.finish()
             if self.telemetry is not None:
                 self.telemetry.close()
+
+    def _hear(self) -> None:
+        """Hear the wrappers of stdio servers, at another place than before, or no longer."""
+        if self._tap is not None:
+            self._tap.stop()
+            self._tap = None
+        reads_only = not ctx.options.server and (ctx.options.rfile or ctx.options.client_replay)
+        if ctx.options.mcp_stdio and not reads_only:
+            self._tap = Tap(ctx.options.mcp_socket, lambda: self._capture, self.faults)
+            self._tap.start()
 
     def _send_to(self, endpoint: str) -> None:
         """Send spans to another collector, or to none."""

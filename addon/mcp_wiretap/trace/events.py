@@ -58,6 +58,14 @@ class StreamData:
 
 
 @dataclass(slots=True, frozen=True)
+class ProcessEnd:
+    """How the process of a stdio server ended."""
+
+    status: int | None  # negative: killed by that signal; None: its wrapper did not say
+    input_ended: float | None  # when the client closed its standard input; None: it did not
+
+
+@dataclass(slots=True, frozen=True)
 class ExchangeEnded:
     """The exchange is over. `body` is the whole response body where it was buffered; None where it was fed as StreamData
     (`streamed`) or was not kept by the recorder."""
@@ -70,6 +78,7 @@ class ExchangeEnded:
     error: str | None = None
     dropped: int = 0  # bytes past a limit that were not kept
     decode_problem: str | None = None  # what was wrong with the content coding of a stream that was fed decoded
+    process: ProcessEnd | None = None  # where the exchange stands for a stdio server's process
 
 
 type Event = RequestSeen | ResponseStarted | StreamData | ExchangeEnded

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one
 
-type Kind = Literal["mcp", "oauth", "preflight", "other"]
+type Kind = Literal["mcp", "oauth", "preflight", "process", "other"]
+type Transport = Literal["http", "http+sse", "stdio"]
 type ClaimKind = Literal[
     "modern",  # envelope with a known modern revision
     "modern-unknown",  # envelope with a version this tool does not know
@@ -259,6 +260,13 @@ class Exchange:
         return request.answer if request is not None else None
 
     @property
+    def transport(self) -> Transport:
+        """What the messages travel by. `http+sse` is the transport of 2024-11-05."""
+        if self.endpoint.on_stdio:
+            return "stdio"
+        return "http+sse" if self.over_http_sse else "http"
+
+    @property
     def over_http_sse(self) -> bool:
         """Whether it belongs to the 2024-11-05 HTTP+SSE transport (RPC031), whatever revision was negotiated there. Where the GET
         was not recorded, a session id in the query without MCP headers tells it."""
@@ -356,6 +364,14 @@ class Endpoint:
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per endpoint, by tracker name
+
+    @property
+    def on_stdio(self) -> bool:
+        return self.url.startswith("stdio:")
+
+    @property
+    def transport(self) -> Transport:
+        return "stdio" if self.on_stdio else "http+sse" if self.http_sse else "http"
 
     @property
     def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
