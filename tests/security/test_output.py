@@ -41,7 +41,9 @@ def collected(read: Callable[[], bytes]) -> tuple[threading.Thread, list[bytes]]
 
 
 @every_command
-def test_a_fifo_stays_one_and_its_reader_gets_all(command: Callable[[str, str], list[str]], recording: str, tmp_path: Path) -> None:
+def test_a_fifo_stays_one_and_its_reader_gets_all(
+    command: Callable[[str, str], list[str]], recording: str, tmp_path: Path
+) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     thread, got = collected(fifo.read_bytes)
