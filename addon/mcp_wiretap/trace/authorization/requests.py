@@ -246,7 +246,9 @@ def _asked_with(
 
     if secrets.verifier and not any(fits(asked) for asked in given):
         if not any(here(asked) for asked in given):
-            unseen = [asked for asked in tables.asks.of(secrets.challenge) if asked.ask is not None and asked.ask.redirect is None]
+            unseen = [
+                asked for asked in tables.asks.of(secrets.challenge) if asked.ask is not None and asked.ask.redirect is None
+            ]
             found = only([asked for asked in unseen if here(asked)])
             if found is not None:  # its way back was not seen, and brought an equal code
                 return found
