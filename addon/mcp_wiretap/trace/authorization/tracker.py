@@ -216,7 +216,7 @@ class Authorization(Tracker):
 
     @staticmethod
     def _nonce_due(exchange: Exchange, token: Token) -> None:
-        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the DPoP proof, before the request was sent."""
+        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
         asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
         if asked is not None and asked[1] <= exchange.started:
             exchange.facts["nonce-due"] = asked[0]
