@@ -231,7 +231,7 @@ def _redeem(step: Step, exchange: Exchange, secrets: Secrets, tables: Tables) ->
 def _asked_with(
     given: list[Step], step: Step, call: TokenCall, exchange: Exchange, secrets: Secrets, tables: Tables
 ) -> Step | None:
-    """The authorization request that brought a code, of those that were given an equal one. First by the challenge, which only the
+    """The authorization request that brought a code, of those that got an equal one. First by the challenge, which only the
     client can fit, so that a code sent to a foreign server is known by it; None where several are left."""
 
     def fits(asked: Step) -> bool:
@@ -276,7 +276,7 @@ def _back_at(asked: Step, exchange: Exchange) -> bool:
 
 
 def only(candidates: Sequence[Step], *tests: Callable[[Step], bool]) -> Step | None:
-    """The one of several that is meant: each test in turn keeps those that pass it, where any does. None where several are left."""
+    """The one of several that is meant: each test keeps those that pass it, where any does. None where several are left."""
     for test in tests:
         if len(candidates) < 2:
             break

@@ -1,6 +1,6 @@
 """What links the steps of authorization to each other and to MCP endpoints, over a whole trace.
 
-Each table is bounded; entries used last stay. Codes, tokens and states are keyed by digest. A code, a state, a verifier, a refresh
+Each table is bounded; those used last stay. Codes, tokens and states are keyed by digest. A code, a state, a verifier, a refresh
 token or a client id is unique within its issuer only (RFC 6749 section 4.1.3): those tables keep all that may be meant.
 """
 
