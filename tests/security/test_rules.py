@@ -43,7 +43,15 @@ def well(message: Message) -> Iterator[Finding]:
 
 @pytest.mark.parametrize(
     "error",
-    [SystemExit(1), asyncio.CancelledError(), GeneratorExit(), RecursionError(), MemoryError(), Unprintable(), BaseException("x")],
+    [
+        SystemExit(1),
+        asyncio.CancelledError(),
+        GeneratorExit(),
+        RecursionError(),
+        MemoryError(),
+        Unprintable(),
+        BaseException("x"),
+    ],
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("after", [0, 1])
@@ -153,7 +161,9 @@ def test_the_worst_finding_is_kept_however_many_milder_ones_come_before() -> Non
 def test_what_no_report_could_show_is_the_rules_fault(thing: object) -> None:
     exchange, _ = judged(made(lambda message: iter([thing])), made(well, id="ACME002"))
     assert [finding.message for finding in exchange.findings] == ["the other rule spoke"]
-    assert [where for where, _ in exchange.faults] == ["rule ACME001"] and all(isinstance(one.what, str) for one in exchange.unchecked)
+    assert [where for where, _ in exchange.faults] == ["rule ACME001"] and all(
+        isinstance(one.what, str) for one in exchange.unchecked
+    )
 
 
 @pytest.mark.parametrize("text", ["import sys\nsys.exit(0)", "raise KeyError", "import asyncio\nraise asyncio.CancelledError"])
