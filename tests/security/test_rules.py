@@ -138,8 +138,6 @@ def test_the_worst_finding_is_kept_however_many_milder_ones_come_before() -> Non
     severities = [finding.severity for finding in exchange.findings]
     assert len(severities) == 200 and severities.count("error") == 1 and severities.count("warning") == 10
     assert book.suppressed == 111
-    assert book.again(exchange) and [finding.severity for finding in exchange.findings] == severities
-    assert book.suppressed == 111
 
 
 @pytest.mark.parametrize(

@@ -124,14 +124,12 @@ class RuleBook:
         for _, found, cap, note in entries:
             try:
                 findings = found.check(fact) or ()
-                heard = 0
-                for finding in findings:
+                for heard, finding in enumerate(findings, 1):
                     _check_form(finding)
                     if isinstance(finding, Unchecked):
                         _leave(exchange, finding)
                     else:
                         added |= self._add(found, cap, note, finding, exchange, sender)
-                    heard += 1
                     if heard >= _MOST_HEARD - exchange.suppressed and heard >= _LEAST_HEARD:
                         _leave(exchange, Unchecked(f"all that {found.id} finds there", f"it was stopped after {heard} findings"))
                         if (close := getattr(findings, "close", None)) is not None:
