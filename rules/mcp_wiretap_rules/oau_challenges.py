@@ -38,6 +38,7 @@ MOST_REFUSALS = 3
     always=True,
     kinds=MCP,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers 401 says in WWW-Authenticate where its resource metadata are, or serves them at the well-known place
@@ -99,6 +100,7 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     """A challenge names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
@@ -154,6 +156,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def step_up_loop(exchange: Exchange) -> Iterator[Finding]:
     """A client gives up after a few step-ups for the same operation.
@@ -250,6 +253,7 @@ def _ordinal(number: int) -> str:
     always=True,
     kinds=MCP,
     needs=("fact:authorization", "fact:tool-error"),
+    transport=("http",),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and

@@ -42,6 +42,7 @@ from mcp_wiretap_rules.oauth import (
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def application_type(exchange: Exchange) -> Iterator[Finding]:
     """A client that registers says its `application_type`: `native` for what runs on the user's machine and is called back on
@@ -106,6 +107,7 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     """Dynamic registration is deprecated: a client is known by the https URL of its own metadata document, where the server supports
@@ -159,6 +161,7 @@ def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def client_document(exchange: Exchange) -> Iterator[Finding]:
     """A client id that is a URL is an https URL with a path and without fragment; the document there has the same `client_id`,
@@ -234,6 +237,7 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     """A client that wants refresh tokens has `refresh_token` among the `grant_types` that it registers, and asks for offline_access
@@ -306,6 +310,7 @@ def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=("oauth", "mcp"),
     needs=("fact:authorization", "fact:token"),
+    transport=("http",),
 )
 def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """What one authorization server gave, a client id or a token, is never used with another one. When the server behind a resource
@@ -405,6 +410,7 @@ def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def auth_method(exchange: Exchange) -> Iterator[Finding]:
     """A client shows who it is at the token endpoint by the method that it is registered with, and that the server supports.
@@ -477,6 +483,7 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
     """`redirect_uri` is one of those that the client registered, character for character; on localhost the port may differ. The token

@@ -43,6 +43,7 @@ ID_JAG = "oauth-id-jag+jwt"  # type of an identity assertion
     versions=ALL,
     always=True,
     kinds=MCP,
+    transport=("http",),
 )
 def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     """An access token travels in the Authorization header, never in the query of the URL. It is known by its name, or by being seen
@@ -97,6 +98,7 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=MCP,
+    transport=("http",),
 )
 def token_missing(exchange: Exchange) -> Iterator[Finding]:
     """The token goes with each HTTP request, also within a session, and between two others on one connection. Each request of
@@ -166,6 +168,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=("fact:token",),
+    transport=("http",),
 )
 def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     """A token that has run out, or that was issued for another resource, is answered with HTTP 401.
@@ -231,6 +234,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
     always=True,
     kinds=MCP,
     needs=("fact:token",),
+    transport=("http",),
 )
 def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
     """A token is for one resource: a client does not send it to another one, and a server does not pass it on.
@@ -316,6 +320,7 @@ def _akin(one: ResourceMetadata, two: ResourceMetadata) -> bool:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     """A public client, one without a secret, gets a new refresh token each time it uses one.
@@ -383,6 +388,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=(*MCP, *OAUTH),
     needs=("fact:token", "fact:authorization"),
+    transport=("http",),
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
@@ -473,6 +479,7 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def assertion(exchange: Exchange) -> Iterator[Finding]:
     """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again, and no other
@@ -559,6 +566,7 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=("fact:authorization",),
+    transport=("http",),
 )
 def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     """An identity assertion (ID-JAG) is used at the authorization server that is its audience, by the client that it names.

@@ -902,6 +902,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
     """A server that accepts a notification (legacy: or a posted response) answers HTTP 202.
@@ -946,6 +947,7 @@ def _expects_no_answer(exchange: Exchange) -> bool:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     """The 202 that accepts a notification has no body.
@@ -983,6 +985,7 @@ def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#sending-messages",
     always=True,
+    transport=("http",),
 )
 def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     """The body of a POST to an MCP endpoint is one JSON-RPC message in UTF-8.
@@ -1230,6 +1233,7 @@ def server_request_on_modern(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/patterns/cancellation#transport-specific-cancellation",
     sep="2575",
     methods=("notifications/cancelled",),
+    transport=("http",),
 )
 def client_cancelled_notification(message: Message) -> Iterator[Finding]:
     """On modern HTTP a client cancels by closing the response stream; a posted notifications/cancelled is neither needed nor

@@ -92,6 +92,7 @@ def ack_not_first(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
     methods=LISTEN,
+    transport=("http",),
 )
 def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     """A listen stream is acknowledged at once.
@@ -584,6 +585,7 @@ def _closing_members(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
     methods=LISTEN,
+    transport=("http",),
 )
 def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     """A server that ends a listen stream says so by a result.
@@ -695,6 +697,7 @@ def filter_malformed(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#opening-a-stream",
     sep="2575",
     methods=LISTEN,
+    transport=("http",),
 )
 def listen_answered_json(message: Message) -> Iterator[Finding]:
     """A listen request is answered by an event stream, or refused by an error.

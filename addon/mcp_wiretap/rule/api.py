@@ -74,7 +74,11 @@ type Check = Callable[..., Iterator[Finding | Unchecked] | None]
 type Level = Literal["must", "should", "may-note"]
 
 
+type Transport = Literal["http", "stdio"]  # http is each of its forms
+
+
 ALL_REVISIONS = frozenset(rev.KNOWN)
+ALL_TRANSPORTS: frozenset[Transport] = frozenset({"http", "stdio"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -105,6 +109,10 @@ class Rule:
     # `cap:KEY` of the request's clientCapabilities, `fact:KEY` of the exchange, `header:NAME` (lower case) of the request,
     # `headers`: a mirrored header has a problem, `mrtr`: it belongs to a multi round-trip. None: the rule is always called.
     needs: frozenset[str] | None = None
+    transport: frozenset[str] = (
+        ALL_TRANSPORTS  # for which it speaks; what is about headers, statuses and streams is for http only
+    )
+    hint_on: frozenset[str] = frozenset()  # transports on which it says no more than a hint
 
     @property
     def family(self) -> str:
@@ -138,6 +146,8 @@ def rule[C: Check](
     always: bool = False,
     kinds: Iterable[str] | None = None,
     needs: Iterable[str] | None = None,
+    transport: Iterable[Transport] = ALL_TRANSPORTS,
+    hint_on: Iterable[Transport] = (),
 ) -> Callable[[C], C]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
 
@@ -147,6 +157,7 @@ def rule[C: Check](
             frozenset(versions), frozenset(methods) if methods is not None else None,
             frozenset(sorts) if sorts is not None else None, once, structural, malformed, streamable, always,
             frozenset(kinds) if kinds is not None else None, frozenset(needs) if needs is not None else None,
+            frozenset(transport), frozenset(hint_on),
         )  # fmt: skip
         return check
 

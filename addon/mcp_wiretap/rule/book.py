@@ -194,7 +194,7 @@ class RuleBook:
             method = "(long)"  # no rule knows it, and it is kept in a key
         endpoint, claim = exchange.endpoint, exchange.claim
         server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy or exchange.era == "legacy" else "unknown")
-        transport = "http+sse" if exchange.over_http_sse else ""
+        transport = exchange.transport
         key = (on, sort, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
         table = self._tables.get(key)
         if table is None:
@@ -204,7 +204,7 @@ class RuleBook:
                     continue
                 if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
                     continue
-                if transport and found.streamable:
+                if transport == "http+sse" and found.streamable:
                     continue
                 scope = scope_of(found, exchange, server, sender)
                 if scope is not None:

@@ -33,6 +33,7 @@ class RequestSeen:
     authority: str | None = None  # what the client called the host (Host or :authority)
     reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
     redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (the package redact)
+    command: str | None = None  # of a stdio server's process: what it is started by, secrets masked
 
 
 @dataclass(slots=True, frozen=True)

@@ -187,7 +187,7 @@ class Exchange:
     form: bytes | None = None  # the request body where it is a form, bounded (wire.form)
     reverse: bool = False  # `url` is that of the server behind a reverse proxy, not what the client called
     claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
-    auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
+    auth: str = ""  # who it is of: first 8 hex digits of SHA-256 of Authorization, "" without; on stdio, of its process
     redacted: Mapping[str, Any] = NOTHING  # what an export kept of secrets that it replaced: `challenge`, `states`
     client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
 
@@ -205,6 +205,7 @@ class Exchange:
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
     header_checks: list[HeaderCheck] = field(default_factory=list)
     session: Session | None = None
+    process: Process | None = None  # on stdio, where its start was recorded
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
     facts: dict[str, Any] = field(default_factory=dict)  # what the other trackers found, by tracker name
@@ -342,6 +343,21 @@ class ServerEvidence:
 
 
 @dataclass(slots=True, eq=False)
+class Process:
+    """The process of a stdio server: what its wrapper told of it."""
+
+    flow: str  # of the exchange that stands for it
+    command: str
+    started: float
+    stderr: str = ""  # its end, bounded
+    stderr_size: int = 0
+    input_ended: float | None = None  # when the client closed its standard input
+    status: int | None = None  # negative: killed by that signal
+    ended: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process
+
+
+@dataclass(slots=True, eq=False)
 class Endpoint:
     """scheme + host + port + path of an MCP server, and what is known of the server behind it."""
 
@@ -415,7 +431,7 @@ PENDING = 1_000  # requests of one session waiting for an answer; the oldest is 
 class Session:
     id: str
     endpoint: Endpoint
-    transport: Literal["streamable", "http+sse"]
+    transport: Literal["streamable", "http+sse", "stdio"]
     started: float
     initialize_flow: str = ""  # "" when the initialize was not recorded
     confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it

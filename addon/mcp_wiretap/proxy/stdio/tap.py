@@ -2,7 +2,7 @@
 
 requestheaders, request, responseheaders, the stream callable, response: as mitmproxy's HTTP layer does it. So the view, saving,
 intercepting, the trace and every other addon work on it as they are. Nothing is in the way of the bytes: a wrapper that only
-observes has passed them before it tells; one that asks (`--inline`) waits five seconds, not longer, unless somebody holds the line.
+observes has passed them before it tells; one that asks (`--inline`) waits five seconds at most, unless somebody holds the line.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from mitmproxy import ctx, hooks
 from mitmproxy.connection import ConnectionState
 from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow
-from mitmproxy.proxy.layers.http import (
+from mitmproxy.proxy.layers.http._hooks import (
     HttpErrorHook,
     HttpRequestHeadersHook,
     HttpRequestHook,
@@ -257,7 +257,7 @@ class Live:
             self._writer.write(address.line(value))
 
     async def _step(self, step: Step, asked: int = 0) -> Told | None:
-        """Take a flow one step further. `asked`: the wrapper waits; what passes instead of its line, None where nothing else does."""
+        """Take a flow one step further. `asked`: the wrapper waits. Returns what passes instead of its line; None: the line itself."""
         if step.what == "open":
             shown = self._shown[step.key] = _Shown(flows.opened(self._connections, self._session, step, live=True))
         elif (found := self._shown.get(step.key)) is not None:

@@ -10,10 +10,17 @@ def settle(exchange: Exchange) -> None:
     exchange.error_code = None
     if exchange.kind == "mcp":
         exchange.outcome = _of_mcp(exchange)
+    elif exchange.kind == "process":
+        exchange.outcome = "stream" if not exchange.over else "broken" if _failed(exchange) else "complete"
     elif exchange.status is None:
         exchange.outcome = "broken" if exchange.over else "none"
     else:
         exchange.outcome = "complete" if exchange.status < 400 else "error"
+
+
+def _failed(exchange: Exchange) -> bool:
+    """Whether a process ended otherwise than with status 0. A client that ends its server by SIGTERM does nothing wrong."""
+    return exchange.process is None or exchange.process.status not in (0, -15, 143)
 
 
 def _of_mcp(exchange: Exchange) -> Outcome:
