@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mcp_wiretap.trace import era, learning, mirror, naming, outcome
+from mcp_wiretap.trace import era, error_words, learning, mirror, naming, outcome
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.broken import Broken
 from mcp_wiretap.trace.calls import CallCounts
@@ -429,11 +429,13 @@ class Inspector:
                     exchange.unchecked.append(Unchecked("event stream", open_.decoder.problem))
             tail = open_.parser.finish()
             exchange.stream.unfinished, exchange.stream.foreign = tail.unfinished, tail.foreign.decode("utf-8", "replace")
+            exchange.body_words = error_words.stream_words(exchange)
         elif exchange.status is not None:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
                 exchange.unchecked.append(Unchecked("response body", "it was not recorded"))
-            reading = self._read(exchange, event.body, exchange.response_fields, "response body")
-            exchange.answer_reading = reading
+            body = self._decoded(exchange, event.body, exchange.response_fields, "response body")
+            exchange.answer_reading = reading = self._reading(exchange, body, "response body")
+            exchange.body_words = error_words.body_words(exchange, body)
             if reading is not None and reading.messages:
                 said = [Message(rpc, exchange, "server", "response.body", event.at) for rpc in reading.messages]
                 if exchange.kind != "other" or exchange.endpoint.proven:
@@ -537,14 +539,22 @@ class Inspector:
                 self.rejudge(changed)
 
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
+        return self._reading(exchange, self._decoded(exchange, body, fields, what), what)
+
+    def _decoded(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> bytes | None:
+        """A body without its content coding; None where that cannot be undone."""
+        coding = fields.joined("content-encoding") if fields is not None else None
+        if not coding or not body:
+            return body
+        body, problem = decode_body(body, coding, self.limits.body)
+        if problem:
+            exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
+            return None
+        return body
+
+    def _reading(self, exchange: Exchange, body: bytes | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
-        coding = fields.joined("content-encoding") if fields is not None else None
-        if coding and body:
-            body, problem = decode_body(body, coding, self.limits.body)
-            if problem:
-                exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
-                return None
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
         _leave_unread(exchange, reading, what)
         return reading
