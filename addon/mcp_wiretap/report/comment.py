@@ -5,9 +5,9 @@ ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])][: MESSAGE [ID] (+k)]
 WORDS are the other side's own. A warning or an error is the headline; notes are counted where the words say more.
 """
 
-from mcp_wiretap.trace.error_words import quoted
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
+from mcp_wiretap.trace.summary.error_words import quoted
 from mcp_wiretap.wire import secret
 from mcp_wiretap.wire.revision import error_name
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from mcp_wiretap.report import comment
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Token
-from mcp_wiretap.trace.error_words import quoted
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.summary.error_words import quoted
 
 NAMES = 3  # of one line
 _CHANGING = re.compile(r"[0-9A-Fa-f-]*[0-9][0-9A-Fa-f-]*")  # counters, ids and times do not make it another failure
