@@ -247,7 +247,9 @@ class _Table:
     def entries(self, fact: Any, exchange: Exchange, *, careful: bool = False) -> list[_Entry]:
         """Who is called for this fact, in the order of the book. `careful`: needs that cannot be looked for are not met."""
         if careful:
-            met = tuple((where, key) for where, by_key in self.needing.items() for key in by_key if _meets(where, key, fact, exchange))
+            met = tuple(
+                (where, key) for where, by_key in self.needing.items() for key in by_key if _meets(where, key, fact, exchange)
+            )
         else:
             met = tuple(
                 (where, key)
