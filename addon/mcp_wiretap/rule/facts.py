@@ -1,4 +1,4 @@
-"""The facts that trackers write on exchanges: what `needs=("fact:NAME",)` of a rule may ask for, and `exchange.facts` may hold."""
+"""The facts that trackers write on exchanges: what `needs=("fact:NAME",)` of a rule may ask for."""
 
 FACTS = frozenset(
     {
