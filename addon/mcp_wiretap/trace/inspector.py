@@ -104,8 +104,8 @@ class Inspector:
     ) -> None:
         self.limits = limits or Limits()
         self.judge: Judge = judge or NoRules()
-        self.sessions = Sessions(self.limits.state)
-        self.conversations = Conversations(self.limits.state)
+        self.sessions = Sessions(lambda: self.limits.state)
+        self.conversations = Conversations(lambda: self.limits.state)
         self.endpoints: OrderedDict[str, Endpoint] = OrderedDict()
         self.exchanges: OrderedDict[str, Exchange] = OrderedDict()
         self.dropped: dict[str, int] = {}
@@ -524,8 +524,21 @@ class Inspector:
                     self.held.free(forgotten, _ERA)
         return endpoint
 
+    def resize(self, limits: Limits) -> None:
+        """Follow other limits from now on. What is remembered over them is forgotten at once."""
+        self.limits = limits
+        self.held.resize(limits.held, limits.held_bytes)
+        self.sessions.shrink()
+        self.conversations.shrink()
+        self._forget_oldest()
+        for tracker in self.trackers:
+            tracker.resized()
+
     def _remember(self, exchange: Exchange) -> None:
         self.exchanges[exchange.flow] = exchange
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self.exchanges) > self.limits.state:
             flow, oldest = next(iter(self.exchanges.items()))
             del self.exchanges[flow]
