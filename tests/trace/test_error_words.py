@@ -15,7 +15,8 @@ from mcp_wiretap.wire.headers import Fields
 
 LIST = "legacy tools/list {}\n"
 CALL = 'legacy tools/call {"name": "a", "arguments": {}}\n'
-START = 'legacy initialize\n  -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}\n'
+INITIALIZED = '{"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}'
+START = f"legacy initialize\n  -> result {INITIALIZED}\n"
 
 
 def exchanges(script):
@@ -40,7 +41,7 @@ def last(script):
         ("  -> 400 text/plain Bad Request: missing Mcp-Session-Id header\n", '-> HTTP 400 "Bad Request: missing'),
         ("  -> 504 text/html <html><title>504 Gateway Time-out</title>\n", '-> HTTP 504 "504 Gateway Time-out"'),
         ('  -> 403 application/json {"message": "Access denied"}\n', '-> HTTP 403 "Access denied"'),
-        ('  -> 401\n  -> header WWW-Authenticate: Bearer error="invalid_token", error_description="expired"\n', '"invalid_token: expired"'),
+        ('  -> 401\n  -> header WWW-Authenticate: Bearer error="e", error_description="expired"\n', '"e: expired"'),
         ('  -> 400 application/json {"jsonrpc": "2.0", "error": {"code": -32000, "message": "No id"}}\n', '-> -32000 "No id"'),
         ('  -> 200 text/event-stream {"error": "starting"}\n', '-> broken "starting"'),
     ],
