@@ -12,6 +12,7 @@ from mcp_wiretap.stdio.naming import clean
 
 PROCESS = 0  # the key of the process
 STDERR = "/stderr"  # its path
+_APART = 1e-6  # seconds between two frames at least
 WRAPPER_GONE = "the wrapper of the server has gone"
 
 
@@ -40,7 +41,8 @@ class Session:
         """The steps of one frame."""
         if self.over:
             return
-        self.last = at = float(frame["t"])
+        # Lines that came in one piece have one time; whoever puts exchanges in the order of their times must get this one back.
+        self.last = at = max(float(frame["t"]), self.last + _APART)
         kind = frame.get("d")
         if kind == "c":
             yield from self.lines.client(line_of(frame), at)

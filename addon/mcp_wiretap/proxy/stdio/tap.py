@@ -257,7 +257,7 @@ class Live:
             self._writer.write(address.line(value))
 
     async def _step(self, step: Step, asked: int = 0) -> Told | None:
-        """Take a flow one step further. `asked`: the wrapper waits. Returns what passes instead of its line; None: the line itself."""
+        """Take a flow one step further. `asked`: the wrapper waits. Returns what passes instead of its line, or None."""
         if step.what == "open":
             shown = self._shown[step.key] = _Shown(flows.opened(self._connections, self._session, step, live=True))
         elif (found := self._shown.get(step.key)) is not None:
