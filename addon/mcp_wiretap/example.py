@@ -135,6 +135,7 @@ class _Reader:
         self.body: tuple[int, str | None, bytes] | None = None
         self.process: _Process | None = None
         self.processes = 0
+        self.flows = 0
 
     # Lines at column 0
 
@@ -151,7 +152,7 @@ class _Reader:
                 raise ScriptError(f"line {number}: no exchange is labelled {rest!r}")
             self.current = self.labels[rest]
             return
-        flow = f"flow-{len(self.exchanges) + 1}"
+        flow = self.new_flow()
         if word in ("modern", "modern-notify", "legacy", "legacy-notify"):
             method, _, params_text = rest.partition(" ")
             exchange = _Exchange(flow, "POST", word.partition("-")[0], number, method)
@@ -182,6 +183,10 @@ class _Reader:
                 ("Content-Type", "application/json"),
                 ("Accept", "application/json, text/event-stream"),
             ]
+
+    def new_flow(self) -> str:
+        self.flows += 1
+        return f"flow-{self.flows}"
 
     def _id(self) -> int:
         self.next_id += 1
@@ -599,8 +604,7 @@ class _Process:
     def _event(self, step: Step) -> Event:
         of_process = step.key == PROCESS
         if step.what == "open":
-            count = sum(1 for event in self._reader.events if isinstance(event, RequestSeen))
-            flow = self._flows[step.key] = f"flow-{count + 1}"
+            flow = self._flows[step.key] = self._reader.new_flow()
             content = [] if step.http_method == "GET" else [(b"Content-Type", b"application/json")]
             return RequestSeen(
                 flow, step.at, step.at, step.http_method, "stdio", self._session.name, 0, STDERR if of_process else "/",

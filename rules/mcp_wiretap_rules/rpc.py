@@ -6,6 +6,7 @@ from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.operations.ids import AnsweredTwice, CancelTarget, Reuse
+from mcp_wiretap.trace.streams.lines import AnsweredBefore
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
@@ -338,6 +339,7 @@ def _of_envelopes(exchange: Exchange) -> str | None:
     sep="2322",
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def client_posts_response(message: Message) -> Iterator[Finding]:
     """In the modern era a client never sends results or errors: it answers a server by calling again (MRTR).
@@ -1299,6 +1301,8 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
         request is not None and request.method == "subscriptions/listen" and target is not None
         and id_key(request.rpc.id) == id_key(target)
     )  # fmt: skip
+    if own and message.exchange.transport == "stdio":
+        return  # so a subscription is torn down there (STD006)
     yield Finding(
         "the server sent notifications/cancelled" + (" for its listen stream; a result and a close are expected" if own else ""),
         [evidence(message.place("params", "requestId"), target)],
@@ -1344,6 +1348,12 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
     """
     yield from _on_two_streams(message)
     request = message.request
+    if isinstance(message.found, AnsweredBefore):
+        yield Finding(
+            f"id {one_line(dumps(message.rpc.id), 40)} was answered before",
+            [evidence(message.place(), message.kind, "one response")],
+            related=(message.found.flow,),
+        )
     if request is None or request.answer is None or request.answer is message or not message.id_matches:
         return
     if request.exchange.revision == _BEFORE_STREAMABLE:

@@ -176,6 +176,8 @@ def subscription_id_missing(message: Message) -> Iterator[Finding]:
     if listen is None or message.rpc.kind != "notification" or rev.SUBSCRIPTION_ID in message.meta:
         return
     method = message.method or ""
+    if method == "notifications/cancelled" and message.exchange.transport == "stdio":
+        return  # there it ends the subscription, and names it by requestId
     core = method in LIST_TYPES or method in (ACKNOWLEDGED, UPDATED, "notifications/progress", "notifications/message")
     yield Finding(
         f"{one_line(method, 60)} on a listen stream has no subscriptionId",

@@ -23,13 +23,13 @@ _ASIDE = frozenset({"ERA003", "PAR023", "PAR031"})  # notes of how it went, not 
 
 def comment(exchange: Exchange) -> str:
     """The line of an exchange; "" where nothing is to be said of it."""
-    if exchange.kind != "mcp" and not exchange.findings:
+    if exchange.kind not in ("mcp", "process") and not exchange.findings:
         return ""
     era = exchange.era if exchange.kind == "mcp" else exchange.kind
-    words = [era, shown(exchange.method or exchange.http_method, NAME)]
+    words = [era, shown(exchange.method or _act(exchange), NAME)]
     if exchange.name is not None:
         words.append(shown(exchange.name, NAME))
-    elif exchange.kind != "mcp":
+    elif exchange.kind not in ("mcp", "process"):
         words.append(shown(exchange.endpoint.url, NAME))
     line = f"{' '.join(words)} -> {outcome(exchange)}"
     if said := in_words(exchange):
@@ -58,6 +58,15 @@ def _finding(exchange: Exchange) -> str:
     return f": {shown(message, MESSAGE)} [{headline.rule}]{more}"
 
 
+def _act(exchange: Exchange) -> str:
+    """What stands for a method where there is none: on stdio there are no GET and POST."""
+    if not exchange.endpoint.on_stdio:
+        return exchange.http_method
+    if exchange.kind == "process":
+        return exchange.process.command if exchange.process is not None else "server"
+    return "stdout" if exchange.http_method == "GET" else "stdin"
+
+
 def outcome(exchange: Exchange) -> str:
     """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events."""
     if exchange.outcome == "error":
@@ -68,6 +77,8 @@ def outcome(exchange: Exchange) -> str:
         return "complete, isError"
     if exchange.outcome in ("accepted", "complete") and exchange.error_code is not None:
         return f"{exchange.outcome}, answers {_code(exchange.error_code)}"
+    if exchange.kind == "process":
+        return _of_process(exchange)
     if exchange.outcome == "stream":
         count = exchange.stream.count if exchange.stream is not None else 0
         return f"stream, {count} event{'' if count == 1 else 's'}"
@@ -77,6 +88,15 @@ def outcome(exchange: Exchange) -> str:
 def _code(code: int) -> str:
     name = error_name(code)
     return f"{number(code)} {name}" if name else str(number(code))
+
+
+def _of_process(exchange: Exchange) -> str:
+    process = exchange.process
+    if process is None or process.ended is None:
+        return "running"
+    if process.status is None:
+        return "its wrapper is gone"
+    return f"exit {process.status}" if process.status >= 0 else f"killed by signal {-process.status}"
 
 
 def mrtr(exchange: Exchange) -> str:

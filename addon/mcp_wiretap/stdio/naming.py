@@ -9,11 +9,12 @@ _VERBS = {"run", "exec", "x", "dlx", "tool", "-y", "--yes", "/c"}
 _INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|nodejs|ruby|perl|php|java|bash|sh|zsh|dotnet|tsx|ts-node", re.I)
 _GENERIC = {"index", "main", "__main__", "start", "cli", "app", "run", "dist", "build", "src", "bin", "lib", "out", "target"}
 _ENDINGS = re.compile(r"\.(?:py|pyz|mjs|cjs|js|ts|mts|jar|exe|cmd|bat|sh|rb|php|dll)$", re.I)
-_WITH_VALUE = {  # options of launchers whose value is the next word
+_LAUNCHER_VALUES = {  # options of launchers whose value is the next word
     *("-p", "--package", "--from", "--with", "--python", "--directory", "--project", "-e", "--env", "-v", "--volume", "--mount"),
-    *("--name", "--network", "-w", "--workdir", "--entrypoint", "--env-file", "-u", "--user", "-X", "--registry", "-r", "-cp"),
-    *("--require", "--import", "--loader", "--platform", "--add-host", "-W"),
+    *("--name", "--network", "-w", "--workdir", "--entrypoint", "--env-file", "-u", "--user", "--registry", "--platform"),
+    "--add-host",
 }
+_INTERPRETER_VALUES = {"-X", "-W", "-r", "--require", "--import", "--loader", "-cp", "-classpath"}
 
 
 def clean(name: str) -> str:
@@ -29,11 +30,11 @@ def name_of(command: Sequence[str]) -> str:
         word = words.pop(0)
         base = _ENDINGS.sub("", _base(word))
         if base.lower() in _LAUNCHERS:
-            words = _after_options(words)
+            words = _after_options(words, _LAUNCHER_VALUES)
         elif _INTERPRETERS.fullmatch(base):
             if "-m" in words[:-1]:
                 return clean(words[words.index("-m") + 1])
-            words = _after_options(words, jar=True)
+            words = _after_options(words, _INTERPRETER_VALUES)
         else:
             return clean(_of_path(word) if _is_path(word) else _package(word))
     return clean(_ENDINGS.sub("", _base(command[0]))) if command else "server"
@@ -51,14 +52,14 @@ def _of_path(word: str) -> str:
     return next((name for name in names if name.lower() not in _GENERIC), names[0] if names else "server")
 
 
-def _after_options(words: list[str], *, jar: bool = False) -> list[str]:
+def _after_options(words: list[str], with_value: set[str]) -> list[str]:
     """What is started: the first word that is neither an option, nor the value of one, nor a verb of the launcher."""
     rest = list(words)
     while rest and (rest[0].startswith("-") or rest[0] in _VERBS or re.fullmatch(r"[A-Z_][A-Z0-9_]*=.*", rest[0], re.S)):
         option = rest.pop(0)
-        if jar and option == "-jar":
+        if option == "-jar":
             return rest
-        if option in _WITH_VALUE and rest:
+        if option in with_value and rest:
             rest.pop(0)
     return rest
 

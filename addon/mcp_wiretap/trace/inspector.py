@@ -36,6 +36,7 @@ from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.streams.lines import StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
@@ -75,6 +76,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Listed,
     CallCounts,
     Logs,
+    StdioLines,
     Gists,
 )
 
@@ -214,6 +216,8 @@ class Inspector:
         exchange.reverse = event.reverse
         exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
+        if on_stdio and body and exchange.reading is not None and exchange.reading.kind in ("not-json", "not-utf8"):
+            exchange.facts["line"] = body[:_LONGEST_LINE].decode("utf-8", "replace")
         if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
             exchange.form = body
         if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
@@ -421,7 +425,7 @@ class Inspector:
         self._tell(self._on_ended, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        if exchange.flow in self._enlightened:
+        if exchange.flow in self._enlightened or exchange.facts.pop("judge-whole", False):
             self._enlightened.discard(exchange.flow)
             self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
         else:
@@ -652,6 +656,7 @@ def _hash(value: str) -> str:
     return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8]
 
 
+_LONGEST_LINE = 100_000  # bytes of a client's line that is no JSON: several may make one message
 _LONGEST_STDERR = 8_000  # characters of a process's stderr that are shown beside it
 
 

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mitmproxy import ctx, hooks
 from mitmproxy.connection import ConnectionState
@@ -47,13 +47,6 @@ BUSY = 2.0  # seconds between two tries for the socket, where another proxy has 
 type Told = list[tuple[str, bytes]]
 
 
-class Answerer(Protocol):
-    """What answers in a server's place (`mcp_replay`)."""
-
-    async def answer(self, flow: HTTPFlow) -> bool:
-        """Give the flow a response, where there is one for it."""
-
-
 class Tap:
     """Listens for wrappers while mitmproxy runs."""
 
@@ -69,7 +62,10 @@ class Tap:
         self.warned: set[str] = set()
 
     def start(self) -> None:
-        self._starting = asyncio.get_running_loop().create_task(self._listen())
+        try:
+            self._starting = asyncio.get_running_loop().create_task(self._listen())
+        except RuntimeError:
+            return  # mitmproxy does not run, it is only loaded
 
     def stop(self) -> None:
         """Hear nobody any more. Wrappers go on without us."""
