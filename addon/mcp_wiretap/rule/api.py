@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import Fact
 from mcp_wiretap.trace.finding import Evidence, Finding, Severity, Unchecked
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -102,9 +103,9 @@ class Rule:
     always: bool = False  # decides by itself to which era it applies: no scoping by claim or evidence
     kinds: frozenset[str] | None = None  # kinds of exchange that an `always` rule looks at; None: all but `other`
     # What must be there for the rule to have anything to say, one of them: `meta:KEY`, `params:KEY`, `result:KEY` of the message,
-    # `cap:KEY` of the request's clientCapabilities, `fact:KEY` of the exchange, `header:NAME` (lower case) of the request,
+    # `cap:KEY` of the request's clientCapabilities, an `ExchangeFact`, `header:NAME` (lower case) of the request,
     # `headers`: a mirrored header has a problem, `mrtr`: it belongs to a multi round-trip. None: the rule is always called.
-    needs: frozenset[str] | None = None
+    needs: frozenset[str | Fact[Any]] | None = None
 
     @property
     def family(self) -> str:
@@ -137,7 +138,7 @@ def rule[C: Check](
     streamable: bool = False,
     always: bool = False,
     kinds: Iterable[str] | None = None,
-    needs: Iterable[str] | None = None,
+    needs: Iterable[str | Fact[Any]] | None = None,
 ) -> Callable[[C], C]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
 
