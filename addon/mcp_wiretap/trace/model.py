@@ -200,6 +200,7 @@ class Exchange:
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
     dropped: int = 0  # response bytes past a limit
+    body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
 
     sent: list[Message] = field(default_factory=list)  # by the client, in this request
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
@@ -231,6 +232,7 @@ class Exchange:
     said: str = ""
     outcome: Outcome = "none"
     error_code: int | None = None
+    error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
@@ -303,6 +305,7 @@ class Exchange:
         self.batch = self.batch_items
         self.released = True
         self.reading = self.answer_reading = self.tool = self.form = None
+        self.body_words = ""
         self.late_answer = None
         self.sent = []
         self.received = []
