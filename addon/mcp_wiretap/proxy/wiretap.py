@@ -15,7 +15,7 @@ from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
-from mcp_wiretap.proxy.garbage import LIVE, collect_less
+from mcp_wiretap.proxy.garbage import Frozen
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
@@ -43,10 +43,10 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
+        self._frozen = Frozen()
         self._over = False
 
     def load(self, loader: Loader) -> None:
-        collect_less(LIVE)
         options.add(loader)
         self.contentview = McpContentview(self.find, self.settings, self.faults)
         contentviews.add(self.contentview)
@@ -58,11 +58,13 @@ class Wiretap(Commands, Repeating):
             self._replay(replay_server.Wanted.read(ctx.options))
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
+        if self._dispatch is not None and "mcp_fast_hooks" in updated:
+            self._dispatch_hooks()
 
     def running(self) -> None:
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks):
+        for step in (_prepare_mitmproxy, _tell_unknown, bind_keys, self._mount_pages, self._dispatch_hooks, self._freeze):
             try:
                 step()
             except Exception as error:
@@ -110,6 +112,7 @@ class Wiretap(Commands, Repeating):
     def done(self) -> None:
         if self._dispatch is not None:
             self._dispatch.remove()
+        self._frozen.thaw()
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
             self._over = True
             self._capture.close()
@@ -170,8 +173,18 @@ class Wiretap(Commands, Repeating):
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
 
     def _dispatch_hooks(self) -> None:
-        self._dispatch = Dispatch(ctx.master.addons)
-        self._dispatch.install()
+        if self._dispatch is None:
+            self._dispatch = Dispatch(ctx.master.addons)
+        if ctx.options.mcp_fast_hooks:
+            self._dispatch.install()
+        else:
+            self._dispatch.remove()
+
+    def _freeze(self) -> None:
+        """Everything is loaded. Not where the addon comes into a proxy that has flows already."""
+        view = getattr(ctx.master, "view", None)
+        if not (view is not None and len(view)):
+            self._frozen.freeze()
 
     def _use(self, settings: options.Settings) -> None:
         if self.watch is None or self.loaded is None or self._capture is None:
@@ -187,6 +200,10 @@ class Wiretap(Commands, Repeating):
 def _tell(flows: Sequence[HTTPFlow]) -> None:
     """Let the UIs show flows anew."""
     ctx.master.addons.trigger(hooks.UpdateHook(flows))
+
+
+def _tell_unknown() -> None:
+    options.tell_unknown(ctx.options)
 
 
 def _prepare_mitmproxy() -> None:
