@@ -21,7 +21,13 @@ KNOWN = {"5de81c87e71412c5": "12.2.3 to 12.3.1"}
 
 def fingerprint() -> str | None:
     """Tells one source of mitmproxy's dispatch from another. None where there is no source (a frozen build)."""
-    parts = (AddonManager.trigger_event, AddonManager.invoke_addon, getattr(AddonManager, "_iter_hooks", None), safecall, traverse)
+    parts = (
+        AddonManager.trigger_event,
+        AddonManager.invoke_addon,
+        getattr(AddonManager, "_iter_hooks", None),
+        safecall,
+        traverse,
+    )
     try:
         source = "\n".join(inspect.getsource(part) for part in parts if part is not None)
     except (OSError, TypeError):
