@@ -15,7 +15,7 @@ from mitmproxy.addonmanager import AddonManager, safecall, traverse
 
 logger = logging.getLogger(__name__)
 
-# What `fingerprint` gives, and of which mitmproxy. A new one is added after its source was read: the same order, errors and halts.
+# What `fingerprint` gives, and of which mitmproxy. A new one is added after its source was read: the same order, errors, halts.
 KNOWN = {"5de81c87e71412c5": "12.2.3 to 12.3.1"}
 
 

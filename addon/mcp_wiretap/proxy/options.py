@@ -80,7 +80,7 @@ def _check_given(given: OptManager) -> None:
 
 
 def tell_unknown(given: OptManager) -> None:
-    """Warn of options `mcp_...` that nobody has: neither we nor another script. mitmproxy keeps them for ever and says nothing."""
+    """Warn of options `mcp_...` that nobody has, neither we nor another script: mitmproxy keeps them and says nothing."""
     for name in sorted(given.deferred):
         if name.startswith("mcp_"):
             near = selection.nearest(name, NAMES)
