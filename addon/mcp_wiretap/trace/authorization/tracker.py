@@ -34,7 +34,6 @@ OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
 SHORTEST = 16  # characters of what may be a token
 BARE = 50  # requests without token that wait for the next one on their connection
-NONCE = 500  # characters
 PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
 
@@ -111,6 +110,7 @@ class Authorization(Tracker):
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
             exchange.facts["token"] = token
+            self._nonce_due(exchange, token)
             self._with_token(exchange, token)
             table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
             if exchange.auth not in table:
@@ -214,11 +214,18 @@ class Authorization(Tracker):
             site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         return token
 
+    @staticmethod
+    def _nonce_due(exchange: Exchange, token: Token) -> None:
+        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
+        asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
+        if asked is not None and asked[1] <= exchange.started:
+            exchange.facts["nonce-due"] = asked[0]
+
     def _proof(self, exchange: Exchange) -> None:
         """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
         text = exchange.request_fields.first("dpop") or ""
         proof = jose.read(text)
-        key = reading.digest((proof.text("jti") if proof is not None else None) or text)
+        key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
         before = self._tables.proofs.get(key)
         if before is not None:
             exchange.facts["proof-used-before"] = before
@@ -239,20 +246,21 @@ class Authorization(Tracker):
             ):
                 exchange.facts["tool-error"] = True
             url = exchange.endpoint.url
-            if url not in token.accepted and len(token.accepted) < OF_TOKEN:
+            new = url not in token.accepted and len(token.accepted) < OF_TOKEN
+            if new:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
                 exchange.facts["let-in"] = True
-            if not token.used:
+            if not token.used or (new and token.shared):
                 token.used = True
                 self._first_use(exchange, token)
             if exchange.session is not None and exchange.session.id:
                 self._in_session(exchange, token)
 
     def _first_use(self, exchange: Exchange, token: Token) -> None:
-        flow = token.part_of
+        flow = token.flow_for(exchange.endpoint)
         if flow is None and self._loose:
             self._retie(exchange)
-            flow = token.part_of
+            flow = token.flow_for(exchange.endpoint)
         if flow is None or flow.endpoint is not exchange.endpoint:
             return
         step = requests.step_of("use", exchange)
@@ -287,8 +295,10 @@ class Authorization(Tracker):
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
         exchange.facts[self.name] = step
-        if token is not None and any(c.get("error") == "use_dpop_nonce" for c in asks) and fields is not None:
-            token.nonce = (fields.first("dpop-nonce") or "")[:NONCE]
+        if token is not None and fields is not None and fields.has("dpop-nonce"):
+            origin = urls.origin(exchange.url) or ""
+            if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
+                token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
         if len(site.agents) < TOKENS:
@@ -298,7 +308,7 @@ class Authorization(Tracker):
             self._tables.named.put(named.place, site)
             if site.reverse:
                 self._tables.named.put(site.origin + named.path, site)
-        flow = token.part_of if token is not None else None
+        flow = token.flow_for(exchange.endpoint) if token is not None else None
         if flow is not None and flow.endpoint is exchange.endpoint:
             _refused(flow, step)
         elif exchange.status == 401 or step.challenge.error == "insufficient_scope":
@@ -390,12 +400,13 @@ class Authorization(Tracker):
                 document = client_id.startswith(("https://", "http://"))
                 registered = self._tables.registration(client_id, step.server_of) is not None
                 flow.how = "metadata-document" if document else "dynamic" if registered else "pre-registered"
-        self._tables.clients.put(client_id, flow)
+        self._tables.clients.add(client_id, flow)
 
     def _by_client(self, step: Step, site: Site) -> AuthorizationFlow | None:
         """The flow that the client id of a step names, unless a newer one has begun that has no client id yet."""
-        flow = self._tables.clients.get(step.client_id) if step.client_id is not None else None
-        if flow is None or flow.endpoint is not site.endpoint:
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        flow = next((f for f in reversed(known) if f.endpoint is site.endpoint and _of_server(f, step)), None)
+        if flow is None:
             return None
         if step.kind in ("authorize", "pushed") and not flow.under_way:
             begun = any(f.client_id is None and f.under_way and f.last > flow.last and not f.asks for f in site.flows)
@@ -443,10 +454,11 @@ class Authorization(Tracker):
 
     def _site_of_server(self, step: Step) -> Site | None:
         """Of a request to an authorization server: where its client is known, or a flow is at that server just now."""
-        client = self._tables.clients.get(step.client_id) if step.client_id is not None else None
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        at = {flow.endpoint.url for flow in known if _of_server(flow, step)}
         found: Site | None = None
         for site in self._tables.sites_of(step.server_of):
-            if client is not None and client.endpoint is site.endpoint and not step.resources:
+            if site.endpoint.url in at and not step.resources:
                 return site
             if site.awaits(step) and (found is None or site.busy > found.busy):
                 found = site
@@ -470,6 +482,11 @@ class Authorization(Tracker):
             return None
         step.fallback = True
         return here[-1]
+
+
+def _of_server(flow: AuthorizationFlow, step: Step) -> bool:
+    """Whether a flow may be at the authorization server that a step goes to."""
+    return flow.server is None or step.server_of is None or flow.server is step.server_of
 
 
 def _refused(flow: AuthorizationFlow, step: Step) -> None:
