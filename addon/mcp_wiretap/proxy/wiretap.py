@@ -1,7 +1,7 @@
 """The addon object. Its hooks translate and delegate; what they do is in the modules beside this one."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from mitmproxy import contentviews, ctx, hooks
 from mitmproxy.addonmanager import Loader
@@ -71,13 +71,16 @@ class Wiretap(Commands, Repeating):
                 self.faults.note(step.__name__.strip("_"), error)
 
     @fail_open
-    def request(self, flow: HTTPFlow) -> None:
+    def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        unfinished = None
         try:
             if flow.live and self._capture is not None and not self._over:
-                self._capture.request(flow)
+                unfinished = self._capture.request(flow)
         finally:  # a fault of the trace must not let a request go to the real server
             if flow.live and self.replaying is not None:
                 self.replaying.request(flow)
+        # A filter may hold the request for what is found in it; else it goes on, and is looked at meanwhile.
+        return unfinished if getattr(ctx.options, "intercept_active", False) else None
 
     @fail_open
     def responseheaders(self, flow: HTTPFlow) -> None:
@@ -87,26 +90,28 @@ class Wiretap(Commands, Repeating):
             self._capture.responseheaders(flow)
 
     @fail_open
-    def response(self, flow: HTTPFlow) -> None:
+    def response(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        unfinished = None
         if self.replaying is not None:
             self.replaying.over(flow)
         if self._capture is not None and self._capture.follows(flow):
-            self._capture.response(flow)
+            unfinished = self._capture.response(flow)
         elif self.loaded is not None:
             self.loaded.took(flow)
-        dumping.tell(flow)
+        return _tell_when_done(unfinished, flow)
 
     @fail_open
-    def error(self, flow: HTTPFlow) -> None:
+    def error(self, flow: HTTPFlow) -> Awaitable[None] | None:
         if self._over or self._capture is None or self.loaded is None:
-            return
+            return None
+        unfinished = None
         if self._capture.follows(flow):
-            self._capture.error(flow, ctx.options.tcp_timeout)
+            unfinished = self._capture.error(flow, ctx.options.tcp_timeout)
         elif not flow.live:
             self.loaded.took(flow)
-        dumping.tell(flow)
         if self.replaying is not None:
             self.replaying.over(flow)
+        return _tell_when_done(unfinished, flow)
 
     @fail_open
     def done(self) -> None:
@@ -195,6 +200,19 @@ class Wiretap(Commands, Repeating):
         self.watch.use(settings)
         self.loaded.use(settings)
         self._capture.limits = settings.limits
+
+
+def _tell_when_done(unfinished: Awaitable[None] | None, flow: HTTPFlow) -> Awaitable[None] | None:
+    """Let mitmdump print what is known of a flow, once it was inspected."""
+    if unfinished is None:
+        dumping.tell(flow)
+        return None
+
+    async def then() -> None:
+        await unfinished
+        dumping.tell(flow)
+
+    return then()
 
 
 def _tell(flows: Sequence[HTTPFlow]) -> None:

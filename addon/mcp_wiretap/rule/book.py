@@ -11,6 +11,7 @@ from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.pace import breathe
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 
@@ -118,7 +119,10 @@ class RuleBook:
             sender = "client" if on in _BY_CLIENT else "server"
         table = self._table(on, exchange, method, sender, _sort(on, fact))
         entries = table.entries(fact, exchange) if table.needing else table.always
+        breathe()
         for _, found, cap, note in entries:
+            if exchange.large:
+                breathe()
             try:
                 for finding in found.check(fact) or ():
                     if isinstance(finding, Unchecked):
