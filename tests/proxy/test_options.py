@@ -1,5 +1,7 @@
 """Options: what they mean, and that a value that means nothing is refused in words."""
 
+import os
+
 import pytest
 from mitmproxy import exceptions
 from mitmproxy.test import taddons
@@ -88,6 +90,47 @@ def test_limits_that_change_hold_from_now_on():
         flow = flows.live()
         addon.request(flow)
         assert "more than the limit of 100" in flow.metadata["mcp.notes"]
+
+
+def test_rule_files_chosen_or_edited_while_it_runs_judge_what_comes_from_now_on(tmp_path):
+    house = tmp_path / "house.py"
+    house.write_text(HOUSE.replace("WORDS", "first words"))
+
+    def findings(addon):
+        flow = flows.live()
+        addon.request(flow)
+        exchange = addon.watch.inspector.exchanges[flow.id]
+        return [finding.message for finding in exchange.findings if finding.rule == "ACME009"]
+
+    with flows.proxy() as addon:
+        assert findings(addon) == []
+        addon.context.configure(addon, mcp_rules=[str(house)])
+        assert findings(addon) == ["first words"]
+        house.write_text(HOUSE.replace("WORDS", "other words"))
+        os.utime(house, ns=(1, 1))
+        addon.context.configure(addon, mcp_rules=[str(house)])
+        assert findings(addon) == ["other words"]
+        addon.context.configure(addon, mcp_rules=[])
+        assert findings(addon) == []
+
+
+HOUSE = """
+from mcp_wiretap.rule import Finding, rule
+
+@rule("ACME009", "always", "Always", on="post", level="must", party="client", era="both", severity="error", spec="house")
+def always(exchange):
+    yield Finding("WORDS")
+"""
+
+
+def test_a_lowered_mcp_max_state_reaches_what_is_remembered():
+    with flows.proxy() as addon:
+        for _ in range(20):
+            addon.request(flows.live())
+        assert len(addon.watch.inspector.exchanges) == 20
+        addon.context.configure(addon, mcp_max_state=4)
+        assert len(addon.watch.inspector.exchanges) == 4
+        assert {tracker.limits.state for tracker in addon.watch.inspector.trackers} == {4}
 
 
 def test_mitmproxys_own_options_are_changed_only_at_their_default():

@@ -16,6 +16,7 @@ import greenlet
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap.proxy.faults import Faults
+from mcp_wiretap.rule.containment import is_interrupt
 from mcp_wiretap.wire.pace import resting
 
 SLICE = 0.005  # seconds of work between two turns of the loop
@@ -108,7 +109,9 @@ class Inspection:
         waiting = self._waiting[0]
         try:
             waiting.work()
-        except Exception as error:
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
             self._faults.note(waiting.what, error, waiting.flow.id)
 
     def _tell_done(self) -> None:

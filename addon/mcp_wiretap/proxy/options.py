@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,12 @@ class Settings:
     mark: bool
     files: tuple[str, ...] = ()  # rules in plain Python files
     silences: tuple[Silence, ...] = ()
+    written: tuple[int, ...] = ()  # when each of the files was last written
+
+    @property
+    def judging(self) -> tuple[Any, ...]:
+        """By what a trace is judged: two settings that are equal in it make the same book."""
+        return self.select, self.ignore, self.files, self.written, self.silences
 
     @classmethod
     def read(cls, options: Any) -> "Settings":
@@ -125,6 +131,7 @@ class Settings:
             options.mcp_mark,
             files,
             tuple(found.silences),
+            _written(files),
         )
 
     def expected(self, url: str) -> str | None:
@@ -140,10 +147,27 @@ class Settings:
         return installed_rules(self.files)
 
 
-@cache
 def installed_rules(files: tuple[str, ...] = ()) -> list[Rule]:
-    """The rules of all installed packs and of the user's files, found once. ValueError where one cannot be loaded."""
+    """The rules of all installed packs and of the user's files, found once; a file that was written since is read again.
+    ValueError where one cannot be loaded."""
+    return _rules_of(files, _written(files))
+
+
+@lru_cache(maxsize=4)
+def _rules_of(files: tuple[str, ...], written: tuple[int, ...]) -> list[Rule]:
     return find_rules(files)
+
+
+def _written(files: tuple[str, ...]) -> tuple[int, ...]:
+    """When each file was last written, in nanoseconds; 0 where it cannot be told."""
+
+    def of(path: str) -> int:
+        try:
+            return Path(path).stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    return tuple(of(path) for path in files)
 
 
 def _positive(name: str, value: int) -> int:

@@ -38,7 +38,7 @@ class Watch:
 
     def use(self, settings: Settings) -> None:
         """The options changed: judge what comes from now on by them."""
-        if (settings.select, settings.ignore) != (self.settings.select, self.settings.ignore):
+        if settings.judging != self.settings.judging:
             self.book = settings.book()
             self.inspector.judge = self._before(self.book)
         if settings.expectations != self.settings.expectations:
@@ -46,9 +46,7 @@ class Watch:
                 era = settings.expected(endpoint.url)
                 endpoint.expected = "modern" if era == "modern" else "legacy" if era == "legacy" else None
         if settings.limits != self.settings.limits:
-            self.inspector.limits = settings.limits
-            for tracker in self.inspector.trackers:
-                tracker.limits = settings.limits
+            self.inspector.resize(settings.limits)
         self.settings = settings
 
     def feed(self, event: Event, flow: HTTPFlow, current: Callable[[], HTTPFlow | None] = lambda: None) -> None:

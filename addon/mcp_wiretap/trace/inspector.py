@@ -28,9 +28,9 @@ from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
-from mcp_wiretap.trace.memory.sessions import Session, Sessions
+from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
+from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Session, Stream, StreamItem
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
@@ -38,7 +38,7 @@ from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens
-from mcp_wiretap.trace.summary import naming, outcome
+from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
 from mcp_wiretap.trace.summary.clientele import Clientele
 from mcp_wiretap.trace.summary.in_words import Gists
@@ -108,8 +108,8 @@ class Inspector:
     ) -> None:
         self.limits = limits or Limits()
         self.judge: Judge = judge or NoRules()
-        self.sessions = Sessions(self.limits.state)
-        self.conversations = Conversations(self.limits.state)
+        self.sessions = Sessions(lambda: self.limits.state)
+        self.conversations = Conversations(lambda: self.limits.state)
         self.endpoints: OrderedDict[str, Endpoint] = OrderedDict()
         self.exchanges: OrderedDict[str, Exchange] = OrderedDict()
         self.dropped: dict[str, int] = {}
@@ -131,7 +131,7 @@ class Inspector:
         self._on_event = [t.event for t in self.trackers if type(t).event is not Tracker.event]
         self._on_ended = [t.ended for t in self.trackers if type(t).ended is not Tracker.ended]
 
-    def tracker[T: Tracker](self, kind: type[T]) -> T:
+    def tracker[T](self, kind: type[T]) -> T:
         """The tracker of that class."""
         return next(t for t in self.trackers if isinstance(t, kind))
 
@@ -456,11 +456,13 @@ class Inspector:
                 return
             tail = open_.parser.finish()
             exchange.stream.unfinished, exchange.stream.foreign = tail.unfinished, tail.foreign.decode("utf-8", "replace")
+            exchange.body_words = error_words.stream_words(exchange)
         elif exchange.status is not None:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
                 exchange.unchecked.append(Unchecked("response body", "it was not recorded"))
-            reading = self._read(exchange, event.body, exchange.response_fields, "response body")
-            exchange.answer_reading = reading
+            body = self._decoded(exchange, event.body, exchange.response_fields, "response body")
+            exchange.answer_reading = reading = self._reading(exchange, body, "response body")
+            exchange.body_words = error_words.body_words(exchange, body)
             if reading is not None and reading.messages:
                 said = [Message(rpc, exchange, "server", "response.body", event.at) for rpc in reading.messages]
                 if exchange.kind != "other" or exchange.endpoint.proven:
@@ -548,8 +550,21 @@ class Inspector:
                     self.held.free(forgotten, _ERA)
         return endpoint
 
+    def resize(self, limits: Limits) -> None:
+        """Follow other limits from now on. What is remembered over them is forgotten at once."""
+        self.limits = limits
+        self.held.resize(limits.held, limits.held_bytes)
+        self.sessions.shrink()
+        self.conversations.shrink()
+        self._forget_oldest()
+        for tracker in self.trackers:
+            tracker.resized()
+
     def _remember(self, exchange: Exchange) -> None:
         self.exchanges[exchange.flow] = exchange
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self.exchanges) > self.limits.state:
             flow, oldest = next(iter(self.exchanges.items()))
             del self.exchanges[flow]
@@ -566,16 +581,23 @@ class Inspector:
                 self.rejudge(changed)
 
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
+        return self._reading(exchange, self._decoded(exchange, body, fields, what), what)
+
+    def _decoded(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> bytes | None:
+        """A body without its content coding; None where that cannot be undone."""
+        coding = fields.joined("content-encoding") if fields is not None else None
+        if not coding or not body:
+            return body
+        body, problem = decode_body(body, coding, self.limits.body)
+        if problem:
+            exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
+            return None
+        return body
+
+    def _reading(self, exchange: Exchange, body: bytes | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
         exchange.large = exchange.large or len(body) > _LARGE
-        coding = fields.joined("content-encoding") if fields is not None else None
-        if coding and body:
-            body, problem = decode_body(body, coding, self.limits.body)
-            if problem:
-                exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
-                return None
-            exchange.large = exchange.large or len(body) > _LARGE
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
         _leave_unread(exchange, reading, what)
         return reading

@@ -8,12 +8,12 @@ where that client is known, or a program of its name is on its way to a token th
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
 from mcp_wiretap.trace.authorization.tables import Tables
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
@@ -21,9 +21,6 @@ from mcp_wiretap.wire import challenge as challenges
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import one_line
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
 
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
@@ -46,8 +43,8 @@ class Authorization(Tracker):
 
     name = "authorization"
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._tables = Tables()
         self._open: Recent[str, Step] = Recent(OPEN)
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
@@ -106,7 +103,7 @@ class Authorization(Tracker):
         if exchange.claim.revision is not None:
             site.revision = exchange.claim.revision
         if self._open.pop(exchange.flow) is not None and self._loose.pop(exchange.flow, None) is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
             exchange.facts["token"] = token
@@ -139,7 +136,7 @@ class Authorization(Tracker):
                 exchange.facts.setdefault("query-tokens", set()).add(name)
             elif key not in self._queried and len(self._queried) < WATCHED:
                 self._queried[key] = exchange
-                self.inspector.held.keep(exchange, "query")
+                self.memory.held.keep(exchange, "query")
 
     def _shown_before(self, token: Token) -> None:
         """A token is seen: whether it stood in a query before."""
@@ -150,8 +147,8 @@ class Authorization(Tracker):
         names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
         exchange.facts.setdefault("query-tokens", set()).update(names)
         if not exchange.released:
-            self.inspector.rejudge(exchange)
-        self.inspector.held.free(exchange, "query")
+            self.memory.rejudge(exchange)
+        self.memory.held.free(exchange, "query")
 
     def _with_token(self, exchange: Exchange, token: Token) -> None:
         """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
@@ -162,7 +159,7 @@ class Authorization(Tracker):
         for bare in before[1] if before is not None else ():
             if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
                 bare.facts["token-left-out"] = (token, exchange.flow)
-                self.inspector.rejudge(bare)
+                self.memory.rejudge(bare)
             self._free_bare(bare)
         if exchange.connection:
             for _, forgotten in self._bearers.put(key, (exchange.auth, [])):
@@ -174,11 +171,11 @@ class Authorization(Tracker):
         if before is not None and self._bare < BARE and exchange.session is None:
             before[1].append(exchange)
             self._bare += 1
-            self.inspector.held.keep(exchange, "bare")
+            self.memory.held.keep(exchange, "bare")
 
     def _free_bare(self, exchange: Exchange) -> None:
         self._bare -= 1
-        self.inspector.held.free(exchange, "bare")
+        self.memory.held.free(exchange, "bare")
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
@@ -314,7 +311,7 @@ class Authorization(Tracker):
         elif exchange.status == 401 or step.challenge.error == "insufficient_scope":
             if named is None and len(self._watched) < WATCHED and not exchange.released:
                 self._watched[exchange.flow] = exchange
-                self.inspector.held.keep(exchange, self.name)
+                self.memory.held.keep(exchange, self.name)
             gone = site.keep(step)
             if gone is not None:
                 self._unwatch(gone.flow)
@@ -322,7 +319,7 @@ class Authorization(Tracker):
     def _unwatch(self, flow: str) -> None:
         exchange = self._watched.pop(flow, None)
         if exchange is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
 
     def _probes(self, step: Step) -> Iterable[Exchange] | None:
         """The places of the resource metadata were asked for: whether any gave them is what a bare 401 is judged by."""
@@ -364,16 +361,16 @@ class Authorization(Tracker):
             self._learn(step)
         if waited:
             if not current:
-                self.inspector.rejudge(exchange)
-            self.inspector.held.free(exchange, self.name)
+                self.memory.rejudge(exchange)
+            self.memory.held.free(exchange, self.name)
         return True
 
     def _wait(self, step: Step, exchange: Exchange) -> None:
         self._loose[exchange.flow] = (step, exchange)
-        self.inspector.held.keep(exchange, self.name)
+        self.memory.held.keep(exchange, self.name)
         while len(self._loose) > LOOSE:
             _, (_, gone) = self._loose.popitem(last=False)
-            self.inspector.held.free(gone, self.name)
+            self.memory.held.free(gone, self.name)
 
     def _retie(self, current: Exchange) -> None:
         """Something new is known: look at what waits. One step may tie another that came before it, so look again."""

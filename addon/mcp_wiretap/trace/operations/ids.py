@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
-from mcp_wiretap.trace.memory.sessions import Session
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.secret import one_line
@@ -107,14 +107,16 @@ class Requests(Tracker):
 
     name = "requests"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         # (endpoint, connection) -> id -> request in flight
-        self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
-        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(self.limits.state)
+        self._open: Recent[tuple[str, str], OrderedDict[Hashable, Message]] = Recent(lambda: self.limits.state)
+        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(lambda: self.limits.state)
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
-        self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
-        self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
+        self._declared: Recent[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = Recent(
+            lambda: self.limits.state
+        )
+        self._modern_places: Recent[tuple[str, str], bool] = Recent(PLACES)  # (endpoint, connection) of modern requests
         self._limited: Recent[tuple[str, str, tuple[str, str] | None], tuple[str, float, int]] = Recent(PLACES)
         self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(SESSIONLESS_PLACES)
 
@@ -164,7 +166,7 @@ class Requests(Tracker):
             if sender.open.get(key) is message:
                 del sender.open[key]
         if not table:
-            del self._open[exchange.endpoint.url, exchange.connection]
+            self._open.pop((exchange.endpoint.url, exchange.connection))
 
     def _asked_to_wait(self, exchange: Exchange) -> None:
         fields = exchange.response_fields
@@ -177,14 +179,11 @@ class Requests(Tracker):
         exchange = message.exchange
         place = (exchange.endpoint.url, exchange.connection)
         if place not in self._modern_places:
-            self._modern_places[place] = None
-            if len(self._modern_places) > PLACES:
-                self._modern_places.popitem(last=False)
+            self._modern_places.put(place, True)
         table = self._open.get(place)
         if table is None:
-            table = self._open[place] = OrderedDict()
-            if len(self._open) > self.limits.state:
-                self._open.popitem(last=False)
+            table = OrderedDict()
+            self._open.put(place, table)
         key = id_key(message.rpc.id)
         other = table.get(key)
         if other is not None and other.answer is None and not recorded_twice(other.exchange, exchange):
@@ -229,11 +228,8 @@ class Requests(Tracker):
         who = (exchange.endpoint.url, exchange.auth, exchange.client_info or exchange.connection)
         declared = exchange.capabilities
         before = self._declared.get(who)
-        self._declared[who] = (exchange.flow, declared)
-        if before is None:
-            if len(self._declared) > self.limits.state:
-                self._declared.popitem(last=False)
-        elif before[1] != declared:
+        self._declared.put(who, (exchange.flow, declared))
+        if before is not None and before[1] != declared:
             now, then = _flat(declared), _flat(before[1])
             exchange.facts["capabilities-change"] = (before[0], sorted(now - then), sorted(then - now))
 
@@ -294,7 +290,7 @@ class Requests(Tracker):
         if before is not None and before is not exchange and not _unanswered(before):
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "no-session"))
         if "progressToken" in message.meta:
-            waiting = self.inspector.sessions.stateless(exchange).from_client.values()
+            waiting = self.memory.sessions.stateless(exchange).from_client.values()
             self._token(
                 message, [m for m in waiting if m.exchange.connection == exchange.connection and m is not message], "in-flight"
             )
@@ -356,7 +352,7 @@ class Requests(Tracker):
         session, key = exchange.session, id_key(target)
         flow = ""
         if session is None:  # initialize may still be on its way: no other request is known to be this client's
-            waiting = self.inspector.sessions.stateless(exchange).from_client.get(key) if message.party == "client" else None
+            waiting = self.memory.sessions.stateless(exchange).from_client.get(key) if message.party == "client" else None
             if waiting is None or waiting.method != "initialize":
                 return
             state, flow = "initialize", waiting.exchange.flow
