@@ -13,6 +13,7 @@ from mcp_wiretap.trace.facts import ExchangeFacts, Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.pace import breathe
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 _MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
@@ -119,6 +120,7 @@ class RuleBook:
     def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
+        breathe()
         added = False
         table = _NOTHING
         try:
@@ -128,6 +130,8 @@ class RuleBook:
             _fault(exchange, f"rule table (on={on}, method={method})", error)
             entries = table.entries(fact, exchange, careful=True)
         for _, found, cap, note in entries:
+            if exchange.large:
+                breathe()
             try:
                 findings = found.check(fact) or ()
                 for heard, finding in enumerate(findings, 1):

@@ -127,6 +127,7 @@ class Stream:
     items: list[StreamItem] = field(default_factory=list)  # bounded by Limits.events; `count` goes on
     times: list[float] = field(default_factory=list)
     count: int = 0
+    unread: bool = False  # there are more events than are read
     comments: int = 0
     retry: int | None = None  # the newest retry field, of an event or alone in its block
     first_at: float | None = None
@@ -200,6 +201,7 @@ class Exchange:
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
     dropped: int = 0  # response bytes past a limit
+    large: bool = False  # a message of it is long enough that looking at all of it takes time
     body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
 
     sent: list[Message] = field(default_factory=list)  # by the client, in this request
