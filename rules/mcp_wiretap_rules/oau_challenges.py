@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.authorization import urls
+from mcp_wiretap.trace.authorization.steps import STEP, TOOL_ERROR
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     AUTH,
@@ -37,7 +38,7 @@ MOST_REFUSALS = 3
     versions=RESOURCES,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
@@ -99,7 +100,7 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
@@ -155,7 +156,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def step_up_loop(exchange: Exchange) -> Iterator[Finding]:
@@ -252,7 +253,7 @@ def _ordinal(number: int) -> str:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization", "fact:tool-error"),
+    needs=(STEP, TOOL_ERROR),
     transport=("http",),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
@@ -277,7 +278,7 @@ def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
           -> 403
           -> header WWW-Authenticate: Bearer error="insufficient_scope", scope="write", resource_metadata="http://server.example/.well-known/oauth-protected-resource/mcp"
     """
-    if "tool-error" in exchange.facts:
+    if TOOL_ERROR in exchange.facts:
         yield from _told_in_text(exchange)
         return
     step = step_of(exchange, "challenge")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
 from mcp_wiretap.trace.authorization.documents import ServerMetadata
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules.oauth import (
@@ -42,7 +43,7 @@ from mcp_wiretap_rules.oauth import (
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
@@ -104,7 +105,7 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecked]:
@@ -183,7 +184,7 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
@@ -258,7 +259,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
@@ -326,7 +327,7 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
@@ -392,7 +393,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def not_https(exchange: Exchange) -> Iterator[Finding]:
@@ -473,7 +474,7 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     versions=("2025-03-26",),
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     once="endpoint",
     transport=("http",),
 )

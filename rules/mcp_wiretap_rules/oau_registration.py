@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Registration, Step, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, RESOURCE_METADATA, STEP, TOKEN
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,
@@ -41,7 +42,7 @@ from mcp_wiretap_rules.oauth import (
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def application_type(exchange: Exchange) -> Iterator[Finding]:
@@ -106,7 +107,7 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
@@ -160,7 +161,7 @@ def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def client_document(exchange: Exchange) -> Iterator[Finding]:
@@ -236,7 +237,7 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
@@ -309,7 +310,7 @@ def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=("oauth", "mcp"),
-    needs=("fact:authorization", "fact:token"),
+    needs=(STEP, TOKEN),
     transport=("http",),
 )
 def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
@@ -375,14 +376,14 @@ def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
 
 
 def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
-    token: Token | None = exchange.facts.get("token")
+    token: Token | None = exchange.facts.get(TOKEN)
     if token is None or token.server is None or token.part_of is None or token.shared:
         return
     if token.part_of.endpoint is exchange.endpoint:  # the server behind the resource may have changed
-        newest: ResourceMetadata | None = exchange.endpoint.facts.get("resource-metadata")
+        newest: ResourceMetadata | None = exchange.endpoint.facts.get(RESOURCE_METADATA)
         listed = set(newest.servers) if newest is not None else set()
     else:
-        flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
+        flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or []
         listed = {server for f in flows if f.metadata is not None for server in f.metadata.servers}
     if not listed or any(same_issuer(server, token.server.issuer) for server in listed):
         return
@@ -409,7 +410,7 @@ def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def auth_method(exchange: Exchange) -> Iterator[Finding]:
@@ -482,7 +483,7 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:

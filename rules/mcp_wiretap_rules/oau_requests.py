@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, TokenCall, urls
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,
@@ -37,7 +38,7 @@ from mcp_wiretap_rules.oauth import (
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
@@ -94,7 +95,7 @@ def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
@@ -146,7 +147,7 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
@@ -211,7 +212,7 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
@@ -295,7 +296,7 @@ def _must_name(flow: AuthorizationFlow) -> bool:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def state_missing(exchange: Exchange) -> Iterator[Finding]:
@@ -348,7 +349,7 @@ def state_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def iss_validation(exchange: Exchange) -> Iterator[Finding]:
@@ -425,7 +426,7 @@ def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def iss_not_advertised(exchange: Exchange) -> Iterator[Finding]:
@@ -493,7 +494,7 @@ def _where_to(exchange: Exchange) -> str:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def scope_selection(exchange: Exchange) -> Iterator[Finding]:
@@ -561,7 +562,7 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def step_up_union(exchange: Exchange) -> Iterator[Finding]:
@@ -636,7 +637,7 @@ def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     transport=("http",),
 )
 def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:

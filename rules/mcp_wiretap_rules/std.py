@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.streams.lines import Stray, after_cancellation, is_cut
+from mcp_wiretap.trace.streams.lines import CANCELLED_AT, GIVEN_UP, STRAY, Stray, after_cancellation, is_cut
 from mcp_wiretap.wire.jsonrpc import dumps, read_text
 from mcp_wiretap.wire.secret import one_line
 
@@ -53,8 +53,8 @@ def stdout_not_mcp(fact: StreamItem | Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     exchange = fact.exchange if isinstance(fact, StreamItem) else fact
-    stray = exchange.facts.get("stray")
-    if isinstance(stray, Stray) and isinstance(fact, StreamItem) and fact.where == stray.where:
+    stray = exchange.facts.get(STRAY)
+    if stray is not None and isinstance(fact, StreamItem) and fact.where == stray.where:
         yield _of_stray("stdout", stray)
     elif (
         isinstance(fact, Exchange) and fact.http_method == "POST" and fact.answer_reading is not None and fact.answer_reading.bom
@@ -74,7 +74,7 @@ def stdout_not_mcp(fact: StreamItem | Exchange) -> Iterator[Finding]:
     spec=f"{STDIO}#messages",
     always=True,
     kinds=("mcp",),
-    needs=("fact:stray",),
+    needs=(STRAY,),
     transport=("stdio",),
 )
 def stdin_not_mcp(exchange: Exchange) -> Iterator[Finding]:
@@ -96,8 +96,8 @@ def stdin_not_mcp(exchange: Exchange) -> Iterator[Finding]:
           modern server/discover
           -> result {"supportedVersions": ["2026-07-28"], "capabilities": {}}
     """
-    stray = exchange.facts.get("stray")
-    if isinstance(stray, Stray) and exchange.http_method == "POST" and stray.where == "request.body":
+    stray = exchange.facts.get(STRAY)
+    if stray is not None and exchange.http_method == "POST" and stray.where == "request.body":
         yield _of_stray("stdin", stray)
 
 
@@ -180,7 +180,7 @@ def client_writes_response(message: Message) -> Iterator[Finding]:
     era="both",
     severity="info",
     spec=f"{CANCELLATION}#transport-specific-cancellation",
-    needs=("fact:given-up",),
+    needs=(GIVEN_UP,),
     transport=("stdio",),
 )
 def given_up_without_cancellation(message: Message) -> Iterator[Finding]:
@@ -208,11 +208,12 @@ def given_up_without_cancellation(message: Message) -> Iterator[Finding]:
           modern tools/call {"name": "slow"}
           -> result {"content": []}
     """
-    flow, before, seconds = message.exchange.facts["given-up"]
+    before = message.exchange.facts[GIVEN_UP]
+    id_ = one_line(dumps(before.id), 40)
     yield Finding(
-        f"the same request was put {seconds:.0f} s before with id {one_line(dumps(before), 40)}; it has no answer and was not cancelled",
+        f"the same request was put {before.seconds:.0f} s before with id {id_}; it has no answer and was not cancelled",
         [evidence(message.place("id"), message.rpc.id, "notifications/cancelled for the first")],
-        related=(flow,),
+        related=(before.flow,),
     )
 
 
@@ -226,7 +227,7 @@ def given_up_without_cancellation(message: Message) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec=f"{CANCELLATION}#behavior-requirements",
-    needs=("fact:cancelled-at",),
+    needs=(CANCELLED_AT,),
     transport=("stdio",),
 )
 def goes_on_after_cancellation(exchange: Exchange) -> Iterator[Finding]:
@@ -256,7 +257,7 @@ def goes_on_after_cancellation(exchange: Exchange) -> Iterator[Finding]:
     """
     late = after_cancellation(exchange)
     if len(late) >= LATE:
-        seconds = late[-1].at - float(exchange.facts["cancelled-at"])
+        seconds = late[-1].at - exchange.facts[CANCELLED_AT]
         yield Finding(
             f"{len(late)} messages for the request came after its cancellation, the last {seconds:.0f} s after it",
             [evidence(late[0].place(), late[0].method or late[0].kind, "nothing")],
@@ -303,7 +304,7 @@ def listen_ended_by_result(message: Message) -> Iterator[Finding]:
     """
     exchange = message.exchange
     told = any(m.method == "notifications/cancelled" for m in exchange.received)
-    if not told and "cancelled-at" not in exchange.facts:
+    if not told and CANCELLED_AT not in exchange.facts:
         yield Finding(
             "the server ended the subscription by a result alone",
             [evidence(message.place("result"), message.result, "notifications/cancelled")],

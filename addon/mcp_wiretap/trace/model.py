@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_wiretap.trace.events import NOTHING, EndedBy
+from mcp_wiretap.trace.facts import EndpointFacts, ExchangeFacts, SessionFacts
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
@@ -127,6 +128,7 @@ class Stream:
     items: list[StreamItem] = field(default_factory=list)  # bounded by Limits.events; `count` goes on
     times: list[float] = field(default_factory=list)
     count: int = 0
+    unread: bool = False  # there are more events than are read
     comments: int = 0
     retry: int | None = None  # the newest retry field, of an event or alone in its block
     first_at: float | None = None
@@ -200,6 +202,7 @@ class Exchange:
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
     dropped: int = 0  # response bytes past a limit
+    large: bool = False  # a message of it is long enough that looking at all of it takes time
     body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
 
     sent: list[Message] = field(default_factory=list)  # by the client, in this request
@@ -209,7 +212,9 @@ class Exchange:
     process: Process | None = None  # on stdio, where its start was recorded
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
-    facts: dict[str, Any] = field(default_factory=dict)  # what the other trackers found, by tracker name
+    definitions: list[ToolDefinition] = field(default_factory=list)  # the tools that its answers list
+    finished: bool = False  # the trace is over, and a tracker has something to say about this exchange
+    facts: ExchangeFacts = field(default_factory=ExchangeFacts)  # what the trackers found
 
     era: Era = "unknown"
     revision: str | None = None
@@ -316,7 +321,8 @@ class Exchange:
         self.sent = []
         self.received = []
         self._requests = None
-        self.facts = {}
+        self.facts = ExchangeFacts()
+        self.definitions = []
         self.mrtr = None
         if self.stream is not None:
             self.stream.items = []
@@ -379,7 +385,7 @@ class Endpoint:
     initialize_refused: bool = False
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per endpoint, by tracker name
+    facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
 
     @property
     def on_stdio(self) -> bool:
@@ -450,7 +456,7 @@ class Session:
     from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
     from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
     unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
+    facts: SessionFacts = field(default_factory=SessionFacts)  # what trackers keep of a session
 
     @property
     def live(self) -> bool:

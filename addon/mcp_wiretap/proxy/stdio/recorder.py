@@ -15,7 +15,6 @@ from typing import Any
 from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
-from mcp_wiretap.proxy.capture import MOST_EVENTS
 from mcp_wiretap.proxy.flow_io import writer
 from mcp_wiretap.proxy.stdio import flows
 from mcp_wiretap.proxy.stored import ended_by
@@ -27,9 +26,9 @@ from mcp_wiretap.trace.limits import Limits
 class Recorder:
     """Writes each flow when it is over, as mitmproxy does."""
 
-    def __init__(self, write: Callable[[Flow], None], limit: int = Limits().stream) -> None:
+    def __init__(self, write: Callable[[Flow], None], limits: Limits | None = None) -> None:
         self._write = write
-        self._limit = limit
+        self._limits = limits or Limits()
         self._session: Session | None = None
         self._connections: flows.Connections | None = None
         self._open: dict[int, HTTPFlow] = {}
@@ -73,13 +72,13 @@ class Recorder:
     def _keep(self, step: Step) -> None:
         """As the capture of live traffic does: up to the limits, with the time of each event."""
         body, times = self._bodies.setdefault(step.key, bytearray()), self._times.setdefault(step.key, [])
-        room = self._limit - len(body) if len(times) < MOST_EVENTS or step.key == PROCESS else 0
+        room = self._limits.stream - len(body)
         lost = max(len(step.data) - room, 0) + (step.status if step.key == PROCESS else 0)
         if lost:
             self._dropped[step.key] = self._dropped.get(step.key, 0) + lost
         if room > 0:
             body += step.data[:room]
-            if step.key != PROCESS and lost == 0:
+            if step.key != PROCESS and lost == 0 and len(times) < self._limits.stream_events:
                 times.append(step.at)
 
     def _finish(self, flow: HTTPFlow, step: Step) -> None:

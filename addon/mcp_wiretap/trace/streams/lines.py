@@ -7,7 +7,9 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
@@ -21,6 +23,15 @@ _LONGEST = 400  # characters of a line that are shown
 _MOST_LINES, _MOST_TEXT = 5_000, 500_000  # lines and characters of a message that is written over several lines
 _AGAIN = 10.0  # seconds after which the same request, put again, shows that the first was given up
 _RACE = 1.0  # seconds in which an answer may cross its cancellation
+
+
+@dataclass(slots=True, frozen=True)
+class GivenUp:
+    """The same request, put before and neither answered nor cancelled."""
+
+    flow: str
+    id: Any
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -79,8 +90,15 @@ class _Pipes:
     open: OrderedDict[object, Message] = field(default_factory=OrderedDict)  # by id
 
 
+STRAY: ExchangeFact[Stray] = ExchangeFact("stray", "a pipe of this stdio server carries what is no message")
+GIVEN_UP: ExchangeFact[GivenUp] = ExchangeFact("given-up", "the request was put before, and neither answered nor cancelled")
+LINE: ExchangeFact[str] = ExchangeFact("line", "what the client wrote to a stdio server and is no JSON")
+JUDGE_WHOLE: ExchangeFact[bool] = ExchangeFact("judge-whole", "what was said of it is to be said anew at its end")
+CANCELLED_AT: ExchangeFact[float] = ExchangeFact("cancelled-at", "when the client cancelled the request, on stdio")
+
+
 class StdioLines(Tracker):
-    """Writes `stray`, `given-up` and `cancelled-at` on exchanges of stdio servers."""
+    """Writes `STRAY`, `GIVEN_UP` and `CANCELLED_AT` on exchanges of stdio servers."""
 
     name = "stdio"
 
@@ -91,7 +109,7 @@ class StdioLines(Tracker):
     def requested(self, exchange: Exchange) -> Iterable[Exchange] | None:
         if not exchange.endpoint.on_stdio or exchange.http_method != "POST" or exchange.reading is None:
             return None
-        text = exchange.facts.get("line") or _text(exchange.reading)
+        text = exchange.facts.get(LINE) or _text(exchange.reading)
         kind = _kind(exchange.reading, text)
         return self._stray(exchange, "client", kind, text, "request.body") if kind else None
 
@@ -112,7 +130,7 @@ class StdioLines(Tracker):
         if known is None:
             stray = Stray(one_line(text, _LONGEST), where, kind, only_empty=kind == "empty", spread=spread)
             pipes.strays[side] = stray, exchange
-            exchange.facts["stray"] = stray
+            exchange.facts[STRAY] = stray
             return None
         stray, first = known
         stray.count += 1
@@ -135,7 +153,7 @@ class StdioLines(Tracker):
         if message.method == "notifications/cancelled" and "requestId" in message.params:
             cancelled = self._of(exchange).open.get(id_key(message.params["requestId"]))
             if cancelled is not None and cancelled.answer is None:
-                cancelled.exchange.facts["cancelled-at"] = message.at
+                cancelled.exchange.facts[CANCELLED_AT] = message.at
         return None
 
     def _answered(self, message: Message) -> None:
@@ -163,9 +181,9 @@ class StdioLines(Tracker):
                 table.popitem(last=False)
         if before is None or before.answer is not None or before.exchange.over or message.at - before.at < _AGAIN:
             return None
-        if "cancelled-at" in before.exchange.facts or id_key(before.rpc.id) == id_key(message.rpc.id):
+        if CANCELLED_AT in before.exchange.facts or id_key(before.rpc.id) == id_key(message.rpc.id):
             return None
-        message.exchange.facts["given-up"] = before.exchange.flow, before.rpc.id, message.at - before.at
+        message.exchange.facts[GIVEN_UP] = GivenUp(before.exchange.flow, before.rpc.id, message.at - before.at)
         return None
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
@@ -174,9 +192,9 @@ class StdioLines(Tracker):
         if exchange.kind == "process":
             self._pipes.pop(exchange.connection, None)
             return None
-        stray = exchange.facts.get("stray")
+        stray = exchange.facts.get(STRAY)
         if stray is not None and exchange.stream is not None and stray.count > 1:
-            exchange.facts["judge-whole"] = True  # how many lines there were is known only now
+            exchange.facts[JUDGE_WHOLE] = True  # how many lines there were is known only now
         return None
 
     def _of(self, exchange: Exchange) -> _Pipes:
@@ -195,8 +213,8 @@ def is_cut(item: StreamItem) -> bool:
 
 def after_cancellation(exchange: Exchange) -> list[Message]:
     """What a server said for a request later than a race with its cancellation explains."""
-    at = exchange.facts.get("cancelled-at")
-    return [m for m in exchange.received if m.at > at + _RACE] if isinstance(at, float) else []
+    at = exchange.facts.get(CANCELLED_AT)
+    return [m for m in exchange.received if m.at > at + _RACE] if at is not None else []
 
 
 def _kind(reading: jsonrpc.Reading, text: str) -> str:
