@@ -48,7 +48,7 @@ from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, is_secret, mask, shown
+from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, concealed, hidden, is_secret, mask, shown
 
 __all__ = [
     "Evidence", "Finding", "On", "Rule", "RuleBook", "Severity", "Silence", "Unchecked", "evidence", "find_rules", "load_module",
@@ -384,6 +384,10 @@ class RuleBook:
             self.suppressed += 1
             exchange.suppressed += 1
             return
+        finding.message = concealed(finding.message)
+        for place in finding.evidence:
+            place.value = concealed(place.value)
+            place.expected = concealed(place.expected) if place.expected is not None else None
         exchange.findings.append(finding)
 
     def _is_silenced(self, finding: Finding, exchange: Exchange) -> bool:

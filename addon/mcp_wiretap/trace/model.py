@@ -14,6 +14,7 @@ from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, U
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
+from mcp_wiretap.wire.secret import KnownSecrets
 from mcp_wiretap.wire.sse import SseEvent
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ class Exchange:
     outcome: Outcome = "none"
     error_code: int | None = None
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)  # of the trace, for `knowing`
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
     @property
