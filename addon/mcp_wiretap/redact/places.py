@@ -15,13 +15,15 @@ _FIRST_COOKIE = re.compile(rb"\s*[^=;\s]+=\"?([^;\"]*)")
 
 @dataclass(slots=True, frozen=True)
 class Place:
-    """A secret where it belongs. `value` is decoded; `start` and `end` are where it stands, as it is written there."""
+    """A secret where it belongs. `value` is decoded; `start` and `end` are where it stands, as it is written there.
+    `quoted`: percent-encoded."""
 
     start: int
     end: int
     value: bytes
     name: str = ""
     number: bool = False
+    quoted: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -89,9 +91,9 @@ def of_leaf(data: bytes, leaf: Leaf, named: Named, label: str = "") -> Place | N
 
 def in_text(data: bytes, named: Named) -> Iterator[Place]:
     """Parameters, tokens and what the user's expressions match, in any text."""
-    for start, end, quoted in secret.secrets_in_bytes(data):
+    for start, end, quoted, name in secret.secrets_in_bytes(data):
         value = data[start:end]
-        yield Place(start, end, unquote_to_bytes(value.replace(b"+", b" ")) if quoted else value, "parameter" if quoted else "")
+        yield Place(start, end, unquote_to_bytes(value.replace(b"+", b" ")) if quoted else value, name, quoted=quoted)
     if named.keys and b"=" in data:
         for match in _named(named.keys).finditer(data):
             yield _parameter(match)
@@ -125,7 +127,9 @@ def _names_parameter(lower: str, named: Named) -> bool:
 
 
 def _parameter(match: re.Match[bytes]) -> Place:
-    return Place(*match.span(2), unquote_to_bytes(match.group(2).replace(b"+", b" ")), match.group(1).decode().lower())
+    return Place(
+        *match.span(2), unquote_to_bytes(match.group(2).replace(b"+", b" ")), match.group(1).decode().lower(), quoted=True
+    )
 
 
 def _named(keys: frozenset[str]) -> re.Pattern[bytes]:

@@ -234,7 +234,7 @@ class Redactor:
         for place in in_text(data, self._named):
             if not self.secrets.is_placeholder(place.value):
                 new = self.secrets.placeholder(place.value)
-                edits.append((place.start, place.end, _quoted(new) if place.name else new))
+                edits.append((place.start, place.end, _quoted(new) if place.quoted else new))
                 self._note(place.name, place.value, new)
         for mask in _MASK.finditer(data):
             digits = mask.group(1).decode()

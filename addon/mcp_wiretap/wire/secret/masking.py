@@ -96,7 +96,7 @@ def _conceal(text: str) -> str:
         return text
     parts: list[str] = []
     position = 0
-    for start, end, _ in found:
+    for start, end, *_ in found:
         parts += (text[position:start], mask(text[start:end]))
         position = end
     return "".join((*parts, text[position:]))

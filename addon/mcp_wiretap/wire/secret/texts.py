@@ -29,7 +29,8 @@ _SHOWN = (
     r"|(?:os\.|process\.|\$|env\b))"
 )  # not what stands in for one
 # The same in texts for people, where short ones count, too.
-_BEARER = r"Bearer\s+([A-Za-z_~+/]{16,}+)(?![0-9.-]|=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,})"
+_BEARER = r"Bearer\s+([A-Za-z_~+/]{16,}+)(?![0-9.-]|=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,}+)"
+    r"(?!=\\*\"[^\s,}\])\\])"
 # And `password=...` (LOG006).
 _LOOSE = (
     rf"{_BEARER}"
@@ -41,9 +42,9 @@ _QUERY = (
     r"(?:[?&;#]([A-Za-z0-9_.~\[\]-]{1,80}+)=(?!\(sha )([^&;#\s\"'<>\\]+)"
     r"|^([A-Za-z0-9_.~\[\]-]{1,80}+)=(?!\(sha )([^&;#\s\"'<>\\]++)(?=&|\Z))"
 )
-# A name, a sign, and what is assigned: to the closing quote where it is in quotes.
-_ASSIGNED = (
-    r"(?<![A-Za-z0-9_.-])([A-Za-z_][A-Za-z0-9_.-]{0,80}+)(\\*[\"'])?[ \t]{0,4}(:=|=>|=(?!=)|:(?!=))[ \t]{0,4}"
+# A name and a sign; and what is assigned: to the closing quote where it is in quotes.
+_ASSIGNED = r"(?<![A-Za-z0-9_.-])([A-Za-z_][A-Za-z0-9_.-]{0,80}+)(\\*[\"'])?[ \t]{0,4}(:=|=>|=(?!=)|:(?!=))[ \t]{0,4}"
+_VALUE = (
     r"((?i:Bearer|Basic|DPoP|Digest|Token|ApiKey|Negotiate)[ \t]+)?"
     r"(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+)|\\*'([^'\\]*+)|([^\s\"',;&<>\\(){}\[\]]++)(?![(\[]))"
 )
@@ -64,11 +65,12 @@ _LINE = r"[^\r\n\"]*"
 
 
 class Found(NamedTuple):
-    """Where a secret stands. `quoted`: it is a parameter, so it may be percent-encoded."""
+    """Where a secret stands. `quoted`: it may be percent-encoded. `name`: that of the parameter that it is."""
 
     start: int
     end: int
     quoted: bool
+    name: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -78,11 +80,12 @@ class _Patterns[T: (str, bytes)]:
     user: re.Pattern[T]
     query: re.Pattern[T]
     assigned: re.Pattern[T]
+    value: re.Pattern[T]
     fields: re.Pattern[T]
     line: re.Pattern[T]
 
 
-_SOURCES = (f"{_BEARER}|{TOKENS}", _PRIVATE_KEY, _USER, _QUERY, _ASSIGNED, _FIELD, _LINE)
+_SOURCES = (f"{_BEARER}|{TOKENS}", _PRIVATE_KEY, _USER, _QUERY, _ASSIGNED, _VALUE, _FIELD, _LINE)
 _STR: _Patterns[str] = _Patterns(*(re.compile(source) for source in _SOURCES))
 _BYTES: _Patterns[bytes] = _Patterns(*(re.compile(source.encode()) for source in _SOURCES))
 # One of them stands in every text with such a secret, in lower case; looking for words is quicker than for expressions.
@@ -159,8 +162,9 @@ def _users[T: (str, bytes)](patterns: _Patterns[T], text: T) -> Iterator[Found]:
 def _named[T: (str, bytes)](patterns: _Patterns[T], text: T, lower: T) -> Iterator[Found]:
     for match in patterns.query.finditer(text):
         group = match.lastindex or 0
-        if names.is_parameter(_text(match.group(group - 1)), _text(match.group(group))):
-            yield Found(*match.span(group), True)
+        name = _text(match.group(group - 1))
+        if names.is_parameter(name, _text(match.group(group))):
+            yield Found(*match.span(group), True, name.lower())
     for match in patterns.assigned.finditer(text):
         if (found := _assigned(patterns, text, match)) is not None:
             yield found
@@ -176,12 +180,16 @@ def _assigned[T: (str, bytes)](patterns: _Patterns[T], text: T, match: re.Match[
     before = _text(text[match.start() - 1 : match.start()]) if match.start() else ""
     if said == "nothing" or (before and before in "?&;#" and match.group(2) is None):  # a parameter
         return None
-    group = match.lastindex or 0
-    start, end = match.span(group)
-    value = _text(match.group(group))
-    if not value or value[0] in ",:]}" or _STAND_IN.match(value):
+    assigned = patterns.value.match(text, match.end())
+    if assigned is None:
         return None
-    in_quotes = match.group(2) is not None and group < 8
+    group = assigned.lastindex or 0
+    start, end = assigned.span(group)
+    value = _text(assigned.group(group))
+    if group < 2 or not value or value[0] in ",:]}" or _STAND_IN.match(value):
+        return None
+    bare = group == 5
+    in_quotes = match.group(2) is not None and not bare
     sign = _text(match.group(3))
     if said == "perhaps":
         wanted = names.looks_random(value) or (in_quotes and names.is_member(name, value))
@@ -189,14 +197,14 @@ def _assigned[T: (str, bytes)](patterns: _Patterns[T], text: T, match: re.Match[
         wanted = True
     elif _names_one(value):
         wanted = False
-    elif sign == ":" and group == 8 and name.lower() not in _PROSE:
-        certain = match.group(4) is not None or (name.lower() in _LINE_NAMES and "=" in value)
+    elif sign == ":" and bare and name.lower() not in _PROSE:
+        certain = assigned.group(1) is not None or (name.lower() in _LINE_NAMES and "=" in value)
         wanted = certain or (len(value) >= 6 and any(c.isdigit() for c in value))
     else:
         wanted = len(value) >= 3
     if not wanted:
         return None
-    if group == 8 and name.lower() in _LINE_NAMES and sign == ":":
+    if bare and name.lower() in _LINE_NAMES and sign == ":":
         line = patterns.line.match(text, start)
         end = line.end() if line is not None else end
     return Found(start, end, False)
