@@ -29,8 +29,11 @@ _SHOWN = (
     r"|(?:os\.|process\.|\$|env\b))"
 )  # not what stands in for one
 # The same in texts for people, where short ones count, too.
-_BEARER = r"Bearer\s+([A-Za-z_~+/]{16,}+)(?![0-9.-]|=\\*\"[^\s,}\])\\])|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{6,}+)"
-    r"(?!=\\*\"[^\s,}\])\\])"
+_GUARD = r"(?!=\\*\"[^\s,}\])\\])"  # a parameter of a challenge
+_BEARER = (
+    rf"Bearer\s+([A-Za-z_~+/]{{16,}}+)(?![0-9.-]){_GUARD}"
+    rf"|Bearer\s+(?=[A-Za-z._~+/-]*[0-9])([A-Za-z0-9._~+/-]{{6,}}+){_GUARD}"
+)
 # And `password=...` (LOG006).
 _LOOSE = (
     rf"{_BEARER}"
