@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from urllib.parse import quote, unquote
 
+from mcp_wiretap.wire.pace import breathe
 from mcp_wiretap.wire.secret import names
 from mcp_wiretap.wire.secret.spelling import mask
 from mcp_wiretap.wire.secret.texts import parameters
@@ -23,6 +24,7 @@ LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats i
 MOST = 4_000  # secrets that are remembered, the oldest leave
 _MOST_READ = 1 << 20  # characters of one body that are searched
 _HEAD = 8
+_EVERY = 64  # members between two rests
 # Where a secret may begin: not inside a word, but after an escape.
 _STARTS = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?=\S.{7})", re.S)
 # A member with its text, or the first text of its list; in JSON, and in JSON inside a text.
@@ -164,7 +166,9 @@ class KnownSecrets:
                 break
         else:
             return
-        for match in _MEMBER.finditer(text):
+        for number, match in enumerate(_MEMBER.finditer(text)):
+            if number % _EVERY == 0:
+                breathe()
             name = match.group(1) or match.group(3)
             if names.member(name) == "nothing":
                 continue
