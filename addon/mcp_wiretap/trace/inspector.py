@@ -157,7 +157,7 @@ class Inspector:
         for tracker in self.trackers:
             for exchange in tracker.finished() or ():
                 if not exchange.released:
-                    exchange.facts["finished"] = True
+                    exchange.finished = True
                 self.rejudge(exchange)
         changed = list(self._changed.values())
         self._changed.clear()
