@@ -737,7 +737,7 @@ def _content_type(exchange: Exchange) -> str | None:
     spec=f"{SUBSCRIPTIONS}#opening-a-stream",
     sep="2575",
     always=True,
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def listen_not_an_event_stream(exchange: Exchange) -> Iterator[Finding]:
     """The response that carries a subscription is itself an event stream. Its head alone shows that it is not.
