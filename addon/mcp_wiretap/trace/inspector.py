@@ -478,14 +478,33 @@ class Inspector:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
                 exchange.unchecked.append(Unchecked("response body", "it was not recorded"))
             body = self._decoded(exchange, event.body, exchange.response_fields, "response body")
-            exchange.answer_reading = reading = self._reading(exchange, body, "response body")
+            exchange.answer_reading = reading = self._answer(exchange, body, whole=event.ended_by == "complete")
             exchange.body_words = error_words.body_words(exchange, body)
             if reading is not None and reading.messages:
-                said = [Message(rpc, exchange, "server", "response.body", event.at) for rpc in reading.messages]
+                where = "response.line[{}]" if reading.kind == "lines" else "response.body"
+                said = [
+                    Message(rpc, exchange, "server", where.format(index), event.at) for index, rpc in enumerate(reading.messages)
+                ]
                 if exchange.kind != "other" or exchange.endpoint.proven:
                     for message in said:
                         self._receive(message)
                         breathe()
+
+    def _answer(self, exchange: Exchange, body: bytes | None, *, whole: bool) -> jsonrpc.Reading | None:
+        """The reading of a response body. JSON messages one after the other, as a server writes them that streams them without
+        events, are read as far as they go; of another body that is not all there, nothing is said."""
+        if body is not None and exchange.dropped:
+            return jsonrpc.Reading("cut", problem="not all of it was kept", size=len(body))
+        reading = self._reading(exchange, body, "response body")
+        if not body or reading is None or reading.kind not in ("not-json", "not-utf8") or exchange.kind != "mcp":
+            return reading
+        lines = jsonrpc.read_lines(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
+        if lines is not None and (len(lines.messages) > 1 or not whole):
+            return lines
+        if whole:
+            return reading
+        exchange.unchecked.append(Unchecked("response body", "it was cut off"))
+        return jsonrpc.Reading("cut", problem="it was cut off", size=len(body))
 
     def _keep_undecided(self, exchange: Exchange) -> None:
         waiting = self._undecided.setdefault(exchange.endpoint.url, [])
