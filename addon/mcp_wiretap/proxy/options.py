@@ -13,7 +13,7 @@ from mitmproxy.optmanager import OptManager
 
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
-from mcp_wiretap.rule import Rule, RuleBook, Silence, find_rules
+from mcp_wiretap.rule import Rule, RuleBook, RuleFile, Silence, find_rules
 from mcp_wiretap.trace.limits import Limits
 
 _DEFAULT = Limits()
@@ -27,6 +27,10 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     ("mcp_select", Sequence[str], [], "Check by these rules only: ids (HDR006), families (HDR), names, client or server."),
     ("mcp_ignore", Sequence[str], [], "Do not check by these rules: ids, families, names, or a party."),
     ("mcp_rules", Sequence[str], [], "Rules of your own: paths of plain Python files, beside those of the installed packs."),
+    (
+        "mcp_trust_project", bool, False,
+        "Run the rule files that the project file (wiretap.toml) names without `mcp-wiretap trust` having allowed them.",
+    ),
     ("mcp_comment", bool, True, "Write what was found into the comment of each MCP flow. Your own comments stay."),
     ("mcp_mark", bool, True, "Mark MCP flows: red for an error, yellow for a warning, a loop for a round. Your own marks stay."),
     ("mcp_max_body", int, _DEFAULT.body, "Bytes of one body that are read; a longer one is listed as unchecked."),
@@ -83,8 +87,9 @@ class Settings:
     ignore: tuple[str, ...]
     comment: bool
     mark: bool
-    files: tuple[str, ...] = ()  # rules in plain Python files
+    files: tuple[RuleFile, ...] = ()  # rules in plain Python files
     silences: tuple[Silence, ...] = ()
+    told: tuple[str, ...] = ()  # what was not read or did not run, and what did; one line each
 
     @classmethod
     def read(cls, options: Any) -> "Settings":
@@ -92,9 +97,10 @@ class Settings:
         others come on top of it. OptionsError, saying what is wrong and what would be right, for a value that makes no sense."""
         try:
             found = project.load(Path.cwd())
-            files = (*options.mcp_rules, *found.files)
+            own = project.rules_of(found, trust=options.mcp_trust_project, switch="--set mcp_trust_project=true")
+            files = (*_given(options.mcp_rules), *own.files)
             rules = installed_rules(files)
-            found.check_rules(rules)
+            found.check_rules(rules, complete=own.complete)
         except ValueError as error:
             raise exceptions.OptionsError(str(error)) from None
         return cls(
@@ -110,6 +116,7 @@ class Settings:
             options.mcp_mark,
             files,
             tuple(found.silences),
+            (*found.passed_over, *own.refused, *(f"rules of {found.path} ran: {file.path}" for file in own.files)),
         )
 
     def expected(self, url: str) -> str | None:
@@ -126,9 +133,16 @@ class Settings:
 
 
 @cache
-def installed_rules(files: tuple[str, ...] = ()) -> list[Rule]:
+def installed_rules(files: tuple[RuleFile, ...] = ()) -> list[Rule]:
     """The rules of all installed packs and of the user's files, found once. ValueError where one cannot be loaded."""
     return find_rules(files)
+
+
+def _given(paths: Sequence[str]) -> list[RuleFile]:
+    try:
+        return [RuleFile.read(path) for path in paths]
+    except ValueError as error:
+        raise ValueError(f"mcp_rules: {error}") from None
 
 
 def _positive(name: str, value: int) -> int:

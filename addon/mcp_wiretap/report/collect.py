@@ -93,7 +93,7 @@ class Collector:
         self.tally.drop("conversations", inspector.conversations.dropped)
         self.tally.drop("findings", book.suppressed)
         silenced = [
-            SilencedCount(silence.rule, silence.endpoint or "*", count, silence.reason)
+            SilencedCount(silence.rule, silence.endpoint or "*", count, silence.told)
             for silence, count in book.silenced.items()
             if count
         ]
