@@ -12,6 +12,7 @@ from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.pace import breathe
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 _MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
@@ -118,10 +119,18 @@ class RuleBook:
     def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
+        breathe()
         added = False
-        table = self._table(on, exchange, method, sender, _sort(on, fact))
-        entries = table.entries(fact, exchange) if table.needing else table.always
+        table = _NOTHING
+        try:
+            table = self._table(on, exchange, method, sender, _sort(on, fact))
+            entries = table.entries(fact, exchange) if table.needing else table.always
+        except Exception as error:  # a rule that was not made by `rule()`, or a fact of odd shape
+            _fault(exchange, f"rule table (on={on}, method={method})", error)
+            entries = table.entries(fact, exchange, careful=True)
         for _, found, cap, note in entries:
+            if exchange.large:
+                breathe()
             try:
                 findings = found.check(fact) or ()
                 for heard, finding in enumerate(findings, 1):
@@ -138,7 +147,7 @@ class RuleBook:
             except BaseException as error:  # a rule's fault is ours to report, never the traffic's to suffer
                 if is_interrupt(error):
                     raise
-                _fault(exchange, found, error)
+                _fault(exchange, f"rule {found.id}", error)
         return added
 
     def _add(self, found: Rule, cap: Cap, note: str, finding: Finding, exchange: Exchange, sender: Party) -> bool:
@@ -200,13 +209,11 @@ class RuleBook:
         if table is None:
             chosen = []
             for index, found in enumerate(self.rules):
-                if on not in found.on or (found.methods is not None and method not in found.methods):
+                try:
+                    scope = _scope_for(found, on, exchange, method, server, sender, sort)
+                except Exception as error:  # it was not made by `rule()`
+                    _fault(exchange, f"rule {found.id}", error)
                     continue
-                if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
-                    continue
-                if transport and found.streamable:
-                    continue
-                scope = scope_of(found, exchange, server, sender)
                 if scope is not None:
                     chosen.append(_Entry(index, found, *scope))
             table = _Table.of(chosen)
@@ -214,6 +221,19 @@ class RuleBook:
                 self._tables.clear()
             self._tables[key] = table
         return table
+
+
+def _scope_for(
+    found: Rule, on: On, exchange: Exchange, method: str | None, server: str, sender: Party, sort: str
+) -> tuple[Cap, str] | None:
+    """The most that a rule may say about such a fact, and the words before it; None where it is not called."""
+    if on not in found.on or (found.methods is not None and method not in found.methods):
+        return None
+    if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
+        return None
+    if found.streamable and exchange.over_http_sse:
+        return None
+    return scope_of(found, exchange, server, sender)
 
 
 class _Entry(NamedTuple):
@@ -242,15 +262,20 @@ class _Table:
                 needing.setdefault(where, {}).setdefault(key, []).append(entry)
         return cls([entry for entry in entries if entry.rule.needs is None], needing)
 
-    def entries(self, fact: Any, exchange: Exchange) -> list[_Entry]:
-        """Who is called for this fact, in the order of the book."""
-        met = tuple(
-            (where, key)
-            for where, by_key in self.needing.items()
-            if (keys := _KEYS[where](fact, exchange))
-            for key in by_key
-            if key in keys
-        )
+    def entries(self, fact: Any, exchange: Exchange, *, careful: bool = False) -> list[_Entry]:
+        """Who is called for this fact, in the order of the book. `careful`: needs that cannot be looked for are not met."""
+        if careful:
+            met = tuple(
+                (where, key) for where, by_key in self.needing.items() for key in by_key if _meets(where, key, fact, exchange)
+            )
+        else:
+            met = tuple(
+                (where, key)
+                for where, by_key in self.needing.items()
+                if (keys := _KEYS[where](fact, exchange))
+                for key in by_key
+                if key in keys
+            )
         if not met:
             return self.always
         entries = self._known.get(met)
@@ -261,6 +286,13 @@ class _Table:
                 self._known.clear()
             self._known[met] = entries
         return entries
+
+
+def _meets(where: str, key: str, fact: Any, exchange: Exchange) -> bool:
+    try:
+        return key in _KEYS[where](fact, exchange)
+    except Exception:  # it has been told
+        return False
 
 
 _MOST_KNOWN = 256
@@ -361,7 +393,7 @@ def _check_form(found: Finding | Unchecked) -> None:
         raise TypeError("its finding is related to what is no id of a flow")
 
 
-def _fault(exchange: Exchange, found: Rule, error: BaseException) -> None:
-    entry = (f"rule {found.id}", told(error))
+def _fault(exchange: Exchange, where: str, error: BaseException) -> None:
+    entry = (where[:200], told(error))
     if entry not in exchange.faults and len(exchange.faults) < 20:
         exchange.faults.append(entry)

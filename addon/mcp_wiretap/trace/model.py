@@ -126,6 +126,7 @@ class Stream:
     items: list[StreamItem] = field(default_factory=list)  # bounded by Limits.events; `count` goes on
     times: list[float] = field(default_factory=list)
     count: int = 0
+    unread: bool = False  # there are more events than are read
     comments: int = 0
     retry: int | None = None  # the newest retry field, of an event or alone in its block
     first_at: float | None = None
@@ -199,6 +200,8 @@ class Exchange:
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
     dropped: int = 0  # response bytes past a limit
+    large: bool = False  # a message of it is long enough that looking at all of it takes time
+    body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
 
     sent: list[Message] = field(default_factory=list)  # by the client, in this request
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
@@ -228,6 +231,7 @@ class Exchange:
     said: str = ""
     outcome: Outcome = "none"
     error_code: int | None = None
+    error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
@@ -300,6 +304,7 @@ class Exchange:
         self.batch = self.batch_items
         self.released = True
         self.reading = self.answer_reading = self.tool = self.form = None
+        self.body_words = ""
         self.late_answer = None
         self.sent = []
         self.received = []

@@ -142,13 +142,12 @@ class Negotiations(Tracker):
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        most = self.limits.state
-        self._clients: Recent[Key, Client] = Recent(most)
-        self._connections: Recent[tuple[str, str], Client] = Recent(most)  # by endpoint and connection
-        self._newest: Recent[tuple[str, str], Client] = Recent(most)  # by endpoint and Authorization
-        self._walled: Recent[tuple[str, tuple[str, str] | None], Client] = Recent(most)  # got 401 or 403
-        self._listed: Recent[tuple[str, str], Listed] = Recent(most)  # by endpoint and Authorization
-        self._refused: Recent[str, Exchange] = Recent(self.limits.endpoints)  # refused initialize, kept for ERA014
+        self._clients: Recent[Key, Client] = Recent(lambda: self.limits.state)
+        self._connections: Recent[tuple[str, str], Client] = Recent(lambda: self.limits.state)  # by endpoint and connection
+        self._newest: Recent[tuple[str, str], Client] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._walled: Recent[tuple[str, tuple[str, str] | None], Client] = Recent(lambda: self.limits.state)  # got 401 or 403
+        self._listed: Recent[tuple[str, str], Listed] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._refused: Recent[str, Exchange] = Recent(lambda: self.limits.endpoints)  # refused initialize, kept for ERA014
 
     def client(self, exchange: Exchange) -> Client | None:
         """The client that sent this request, where it is known."""
@@ -326,6 +325,11 @@ class Negotiations(Tracker):
         if _is_modern(exchange) and verdict != "unauthorized":
             client.refused_modern = refusal
         self._end_step(client, exchange, verdict, refusal.words)
+
+    def resized(self) -> None:
+        for forgotten in self._refused.shrink():
+            self.memory.held.free(forgotten, NAME)
+        super().resized()
 
     def _initialized(self, exchange: Exchange, message: Message) -> None:
         """A refused initialize is kept: whether that is a fault (ERA014) hangs on whether any is ever accepted."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -93,12 +94,13 @@ class Usage(Tracker):
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self._connections: OrderedDict[tuple[str, str], Session] = OrderedDict()
-        self._newest: OrderedDict[tuple[str, str], Session] = OrderedDict()  # by endpoint and Authorization
-        self._sessionless: OrderedDict[tuple[str, str], _Sessionless] = OrderedDict()  # likewise
-        self._opening: OrderedDict[tuple[str, str], Exchange] = OrderedDict()  # initialize in flight, by endpoint and connection
+        self._connections: Recent[tuple[str, str], Session] = Recent(lambda: self.limits.state)
+        self._newest: Recent[tuple[str, str], Session] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._sessionless: Recent[tuple[str, str], _Sessionless] = Recent(lambda: self.limits.state)  # likewise
+        # initialize in flight, by endpoint and connection
+        self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
-        self._announced: OrderedDict[str, list[Exchange]] = OrderedDict()  # HTTP+SSE streams, by origin
+        self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
         self._now = 0.0
 
     # Requests
@@ -111,8 +113,7 @@ class Usage(Tracker):
             return
         session, request = exchange.session, exchange.request
         if request is not None and request.method == "initialize":
-            self._opening[exchange.endpoint.url, exchange.connection] = exchange
-            self._bound(self._opening)
+            self._opening.put((exchange.endpoint.url, exchange.connection), exchange)
         if session is None:
             self._without_session(exchange)
             return
@@ -202,7 +203,7 @@ class Usage(Tracker):
         """Catalogue LEG023: a message of an HTTP+SSE conversation goes to another address than the one announced."""
         if exchange.request_fields.has("mcp-session-id"):
             return
-        for stream in self._announced.get(_origin(exchange.url), ()):
+        for stream in self._announced.get(_origin(exchange.url)) or ():
             session = stream.session
             if stream.over or session is None or stream.auth != exchange.auth or exchange.endpoint.initialize_accepted:
                 continue
@@ -302,7 +303,7 @@ class Usage(Tracker):
         session = exchange.session
         self._now = message.at
         if message.request is not None and message.request.method == "initialize":
-            self._opening.pop((message.request.exchange.endpoint.url, message.request.exchange.connection), None)
+            self._opening.pop((message.request.exchange.endpoint.url, message.request.exchange.connection))
             if message.rpc.kind == "result":
                 self._initialize_answered(message)
         if session is None or exchange.claim.modern:
@@ -348,11 +349,9 @@ class Usage(Tracker):
             session.facts["auth"] = exchange.auth
             session.facts.setdefault("last-id", request.rpc.id)
             key = (exchange.endpoint.url, exchange.connection)
-            self._connections[key] = session
-            self._bound(self._connections)
+            self._connections.put(key, session)
             if session.transport == "streamable":
-                self._newest[exchange.endpoint.url, exchange.auth] = session
-                self._bound(self._newest)
+                self._newest.put((exchange.endpoint.url, exchange.auth), session)
                 self._counts(exchange, session.id)
         elif message.exchange is exchange and isinstance(given, str):
             self._no_session(exchange, given, message.at)
@@ -378,12 +377,7 @@ class Usage(Tracker):
             known.clients.add((exchange.auth, str(exchange.client_info)))
         if before is not None and before.revision != known.revision:
             known.clients.add(("", "another revision"))
-        self._sessionless[key] = known
-        self._bound(self._sessionless)
-
-    def _bound[K, V](self, table: OrderedDict[K, V]) -> None:
-        if len(table) > self.limits.state:
-            table.popitem(last=False)
+        self._sessionless.put(key, known)
 
     @staticmethod
     def _roots_changed(message: Message, session: Session) -> None:
@@ -491,10 +485,8 @@ class Usage(Tracker):
         if session is None:
             return
         if event.event == "endpoint" and event.index == 0 and session.transport == "http+sse":
-            streams = self._announced.setdefault(_origin(exchange.url), [])
-            streams.append(exchange)
-            del streams[:-MOST_STREAMS]
-            self._bound(self._announced)
+            origin = _origin(exchange.url)
+            self._announced.put(origin, [*(self._announced.get(origin) or ()), exchange][-MOST_STREAMS:])
         if event.retry is not None:
             session.facts["retry-ms"] = event.retry
         if event.id:
@@ -534,7 +526,7 @@ class Usage(Tracker):
         session = exchange.session
         self._now = exchange.ended or self._now
         if self._opening and exchange.method == "initialize" and (session is None or session.transport != "http+sse"):
-            self._opening.pop((exchange.endpoint.url, exchange.connection), None)
+            self._opening.pop((exchange.endpoint.url, exchange.connection))
         if session is None or exchange.claim.modern or exchange.kind != "mcp":
             return
         if exchange.unchecked and exchange.stream is not None:

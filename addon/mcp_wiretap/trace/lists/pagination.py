@@ -125,12 +125,12 @@ class Lists(Tracker):
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self._pages: Recent[tuple[str, str, str], list[Page]] = Recent(min(MOST_PAGES, self.limits.state))
+        self._pages: Recent[tuple[str, str, str], list[Page]] = Recent(lambda: min(MOST_PAGES, self.limits.state))
         self._cursors: Recent[tuple[str, str], dict[str, None]] = Recent(1_000)
         self._began: Recent[tuple[str, str, Who], bool] = Recent(1_000)  # first pages seen
         self._listings: Recent[tuple[Any, ...], list[Listing]] = Recent(1_000)
         self._changed: Recent[tuple[str, str], float] = Recent(1_000)
-        self._fresh: Recent[tuple[str, str, Who, str], _Fresh] = Recent(min(2_000, self.limits.state))
+        self._fresh: Recent[tuple[str, str, Who, str], _Fresh] = Recent(lambda: min(2_000, self.limits.state))
         self._public: Recent[tuple[str, str, str, bytes], tuple[str, bytes, float, str]] = Recent(1_000)
         self._stale: Recent[tuple[str, Who], _Stale] = Recent(500)
         self._tools: Recent[tuple[str, Who], frozenset[Any]] = Recent(500)

@@ -110,11 +110,13 @@ class Requests(Tracker):
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
         # (endpoint, connection) -> id -> request in flight
-        self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
-        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(self.limits.state)
+        self._open: Recent[tuple[str, str], OrderedDict[Hashable, Message]] = Recent(lambda: self.limits.state)
+        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(lambda: self.limits.state)
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
-        self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
-        self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
+        self._declared: Recent[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = Recent(
+            lambda: self.limits.state
+        )
+        self._modern_places: Recent[tuple[str, str], bool] = Recent(PLACES)  # (endpoint, connection) of modern requests
         self._limited: Recent[tuple[str, str, tuple[str, str] | None], tuple[str, float, int]] = Recent(PLACES)
         self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(SESSIONLESS_PLACES)
 
@@ -164,7 +166,7 @@ class Requests(Tracker):
             if sender.open.get(key) is message:
                 del sender.open[key]
         if not table:
-            del self._open[exchange.endpoint.url, exchange.connection]
+            self._open.pop((exchange.endpoint.url, exchange.connection))
 
     def _asked_to_wait(self, exchange: Exchange) -> None:
         fields = exchange.response_fields
@@ -177,14 +179,11 @@ class Requests(Tracker):
         exchange = message.exchange
         place = (exchange.endpoint.url, exchange.connection)
         if place not in self._modern_places:
-            self._modern_places[place] = None
-            if len(self._modern_places) > PLACES:
-                self._modern_places.popitem(last=False)
+            self._modern_places.put(place, True)
         table = self._open.get(place)
         if table is None:
-            table = self._open[place] = OrderedDict()
-            if len(self._open) > self.limits.state:
-                self._open.popitem(last=False)
+            table = OrderedDict()
+            self._open.put(place, table)
         key = id_key(message.rpc.id)
         other = table.get(key)
         if other is not None and other.answer is None and not recorded_twice(other.exchange, exchange):
@@ -229,11 +228,8 @@ class Requests(Tracker):
         who = (exchange.endpoint.url, exchange.auth, exchange.client_info or exchange.connection)
         declared = exchange.capabilities
         before = self._declared.get(who)
-        self._declared[who] = (exchange.flow, declared)
-        if before is None:
-            if len(self._declared) > self.limits.state:
-                self._declared.popitem(last=False)
-        elif before[1] != declared:
+        self._declared.put(who, (exchange.flow, declared))
+        if before is not None and before[1] != declared:
             now, then = _flat(declared), _flat(before[1])
             exchange.facts["capabilities-change"] = (before[0], sorted(now - then), sorted(then - now))
 

@@ -316,6 +316,9 @@ class Tasks(Tracker):
             self._forget_requests(before)
         self._tasks[key] = task
         self._tasks.move_to_end(key)
+        self.resized()
+
+    def resized(self) -> None:
         while len(self._tasks) > self.limits.state:
             self._forget_requests(self._tasks.popitem(last=False)[1])
             self.memory.count_dropped("tasks")
