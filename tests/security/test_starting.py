@@ -52,7 +52,7 @@ def test_with_the_option_they_run_and_that_is_said(place: Path) -> None:
         ("[rules]\nignroe = []\n", (), "rules.ignroe: no such key; did you mean ignore?"),
         ("a = " + "[" * 3_000, (), "wiretap.toml: not valid TOML: "),
         ("", ("mcp_era=foo",), "mcp_era: 'foo' is not HOST=ERA"),
-        ("", ("mcp_rules=nofile.py",), "mcp_rules: nofile.py cannot be read: No such file or directory"),
+        ("", ("mcp_rules=nofile.py",), "mcp_rules: nofile.py cannot be run: FileNotFoundError: No such file or directory"),
         ("", ("mcp_select=NOPE1",), "mcp_select: unknown rule 'NOPE1'"),
         ("", ("mcp_max_body=0",), "mcp_max_body: 0 is not a number above 0"),
         ("", ("mcp_rules=exits.py",), "exits.py cannot be run: SystemExit: 3"),

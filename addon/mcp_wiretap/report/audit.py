@@ -38,7 +38,7 @@ class Audit:
         for trace, _ in traces:
             tally.add(trace.tally)
             for entry in trace.silenced:
-                key = (entry.rule, entry.endpoint, entry.reason)
+                key = (entry.rule, entry.endpoint, entry.told)
                 if key in silenced:
                     silenced[key].count += entry.count
                 else:
