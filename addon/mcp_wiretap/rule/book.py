@@ -9,10 +9,12 @@ from mcp_wiretap.rule.api import On, Rule, matches
 from mcp_wiretap.rule.containment import is_interrupt, told
 from mcp_wiretap.rule.packs import find_rules
 from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
+from mcp_wiretap.trace.facts import ExchangeFacts, Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.secret import concealed
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 _MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
@@ -66,7 +68,7 @@ class RuleBook:
             owner = message.request.exchange if not message.request.exchange.released else exchange
             if only is None or owner is only:
                 added |= self._run("answer", message, owner, message.request.method)
-            definitions = exchange.facts.get("tools")
+            definitions = exchange.definitions
             if definitions:
                 for definition in definitions:
                     if definition.message is message:
@@ -100,7 +102,7 @@ class RuleBook:
             added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
         if exchange.over:
             added |= self.ended(exchange)
-        if exchange.facts.get("finished"):
+        if exchange.finished:
             added |= self._run("finish", exchange, exchange, exchange.method)
         return added
 
@@ -175,6 +177,10 @@ class RuleBook:
             exchange.suppressed += 1
             if not _make_room(exchange.findings, RANK[severity]):
                 return False
+        finding.message = concealed(finding.message)
+        for place in finding.evidence:
+            place.value = concealed(place.value)
+            place.expected = concealed(place.expected) if place.expected is not None else None
         exchange.findings.append(finding)
         return True
 
@@ -250,15 +256,17 @@ class _Table:
     """The rules for one situation: those that are always called, and the others by what they need (where, key)."""
 
     always: list[_Entry]
-    needing: dict[str, dict[str, list[_Entry]]]
-    _known: dict[tuple[tuple[str, str], ...], list[_Entry]] = field(default_factory=dict)  # needs that are met -> who is called
+    needing: dict[str, dict[str | Fact[Any], list[_Entry]]]
+    _known: dict[tuple[tuple[str, str | Fact[Any]], ...], list[_Entry]] = field(
+        default_factory=dict
+    )  # needs that are met -> who is called
 
     @classmethod
     def of(cls, entries: list[_Entry]) -> "_Table":
-        needing: dict[str, dict[str, list[_Entry]]] = {}
+        needing: dict[str, dict[str | Fact[Any], list[_Entry]]] = {}
         for entry in entries:
             for need in entry.rule.needs or ():
-                where, _, key = need.partition(":")
+                where, key = _place(need)
                 needing.setdefault(where, {}).setdefault(key, []).append(entry)
         return cls([entry for entry in entries if entry.rule.needs is None], needing)
 
@@ -288,9 +296,10 @@ class _Table:
         return entries
 
 
-def _meets(where: str, key: str, fact: Any, exchange: Exchange) -> bool:
+def _meets(where: str, key: str | Fact[Any], fact: Any, exchange: Exchange) -> bool:
     try:
-        return key in _KEYS[where](fact, exchange)
+        keys: Any = _KEYS[where](fact, exchange)
+        return key in keys
     except Exception:  # it has been told
         return False
 
@@ -301,7 +310,15 @@ _MOST_KNOWN = 256
 _NOTHING = _Table([], {})
 
 
-type _Container = Mapping[str, Any] | Collection[str]
+type _Container = Mapping[str, Any] | Collection[str] | ExchangeFacts
+
+
+def _place(need: str | Fact[Any]) -> tuple[str, str | Fact[Any]]:
+    """Return where a need is looked for, and its key there."""
+    if isinstance(need, Fact):
+        return "fact", need
+    where, _, key = need.partition(":")
+    return where, key
 
 
 def _of_message(member: str) -> Callable[[Any, Exchange], _Container]:

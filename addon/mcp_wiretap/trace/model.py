@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_wiretap.trace.events import NOTHING, EndedBy
+from mcp_wiretap.trace.facts import EndpointFacts, ExchangeFacts, SessionFacts
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
+from mcp_wiretap.wire.secret import KnownSecrets
 from mcp_wiretap.wire.sse import SseEvent
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
@@ -209,7 +211,9 @@ class Exchange:
     session: Session | None = None
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
-    facts: dict[str, Any] = field(default_factory=dict)  # what the other trackers found, by tracker name
+    definitions: list[ToolDefinition] = field(default_factory=list)  # the tools that its answers list
+    finished: bool = False  # the trace is over, and a tracker has something to say about this exchange
+    facts: ExchangeFacts = field(default_factory=ExchangeFacts)  # what the trackers found
 
     era: Era = "unknown"
     revision: str | None = None
@@ -233,6 +237,7 @@ class Exchange:
     error_code: int | None = None
     error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)  # of the trace, for `knowing`
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
     @property
@@ -309,7 +314,8 @@ class Exchange:
         self.sent = []
         self.received = []
         self._requests = None
-        self.facts = {}
+        self.facts = ExchangeFacts()
+        self.definitions = []
         self.mrtr = None
         if self.stream is not None:
             self.stream.items = []
@@ -357,7 +363,7 @@ class Endpoint:
     initialize_refused: bool = False
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per endpoint, by tracker name
+    facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
 
     @property
     def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
@@ -420,7 +426,7 @@ class Session:
     from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
     from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
     unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
+    facts: SessionFacts = field(default_factory=SessionFacts)  # what trackers keep of a session
 
     @property
     def live(self) -> bool:
