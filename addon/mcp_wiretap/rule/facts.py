@@ -29,6 +29,7 @@ FACTS = frozenset(
         "query-tokens",
         "reissue",
         "repeats-refused",
+        "resumed-by",
         "resumes",
         "retry-ms",
         "reuse",

@@ -101,6 +101,7 @@ class Usage(Tracker):
         self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
         self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
+        self._closed_early: Recent[str, Exchange] = Recent(MOST_EARLY)  # streams that ended before their response, by flow
         self._now = 0.0
 
     # Requests
@@ -291,6 +292,10 @@ class Usage(Tracker):
             waited = (exchange.started - broken.ended) * 1000
             _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
         exchange.facts["resumes"], exchange.facts["stream"] = broken, known.stream
+        if self._closed_early.pop(broken.flow) is not None:
+            broken.facts["resumed-by"] = exchange.flow
+            self.memory.rejudge(broken)
+            self.memory.held.free(broken, NAME)
         if broken.http_method == "POST" or broken.conversation is not None:
             origin = broken.facts.get("resumes", broken) if broken.conversation is None else broken
             if self.memory.conversations.link(origin, exchange, "resumption", "exact") is not None:
@@ -533,6 +538,8 @@ class Usage(Tracker):
             session.facts["events-lost"] = True
         if exchange.stream is not None and exchange.stream.retry is not None:  # a retry field needs no event
             exchange.facts["retry-ms"] = session.facts["retry-ms"] = exchange.stream.retry
+        if exchange.stream is not None and exchange.http_method == "POST" and "has-event-id" in exchange.facts:
+            self._closed(exchange)
         if not exchange.facts.get("dead-session") or exchange.status is None:
             return
         if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
@@ -550,6 +557,15 @@ class Usage(Tracker):
                 _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
         elif exchange.status == 400:
             _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+    def _closed(self, exchange: Exchange) -> None:
+        """A stream ended before its response: whether the client comes back with its Last-Event-ID is yet to be seen."""
+        request = exchange.request
+        if request is None or request.answer is not None or exchange.released:
+            return
+        self.memory.held.keep(exchange, NAME)
+        for forgotten in self._closed_early.put(exchange.flow, exchange):
+            self.memory.held.free(forgotten, NAME)
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:

@@ -81,8 +81,13 @@ class Sessions:
             session_id = fields.first("mcp-session-id") if fields is not None else None
             if not session_id:
                 return None
-            session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
-            self._put(self._by_id, (exchange.endpoint.url, session_id), session)
+            key = (exchange.endpoint.url, session_id)
+            used = self._by_id.get(key)
+            if used is not None and not used.initialize_flow and used.live and used.started >= exchange.started:
+                session = used  # the client went on as soon as it had the event, while the stream was still open
+            else:
+                session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
+                self._put(self._by_id, key, session)
         result = answer.result
         version = result.get("protocolVersion")
         session.initialize_flow, session.confirmed = exchange.flow, True
