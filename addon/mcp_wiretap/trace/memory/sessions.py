@@ -104,7 +104,7 @@ class Sessions:
         return session
 
     def agreed(self, exchange: Exchange) -> str | None:
-        """The revision that initialize agreed on with this client (its Authorization and User-Agent) without opening a session."""
+        """The revision that initialize agreed on with this client (its Authorization and User-Agent) without a session."""
         return self._agreed.get(_client(exchange)) if len(self._agreed) else None
 
     def stateless(self, exchange: Exchange) -> Session:
