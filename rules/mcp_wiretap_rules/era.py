@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_wiretap.trace.era.expectation import BROKEN_EXPECTATION
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.era.expectation import Broken
 from mcp_wiretap.trace.era.negotiation import Part, Refusal
@@ -27,7 +29,7 @@ _VERSION = ("params", "_meta", rev.PROTOCOL_VERSION)
 
 
 def _part(exchange: Exchange) -> Part | None:
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     return part
 
 
@@ -774,7 +776,7 @@ def _code_of(answer: Message) -> str:
     severity="error",
     spec=COMPATIBILITY,
     always=True,
-    needs=("fact:expectation",),
+    needs=(BROKEN_EXPECTATION,),
 )
 def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
     """You said with mcp_era which era you expect of this server, and the traffic is of the other one. The first exchange of each
@@ -807,7 +809,7 @@ def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
         return
     message = fact
     exchange = message.exchange if message.request is None else message.request.exchange
-    broken: Broken | None = exchange.facts.get("expectation")
+    broken: Broken | None = exchange.facts.get(BROKEN_EXPECTATION)
     if broken is None or (message.request is None) != (broken.expected == "legacy"):
         return
     if message is not (exchange.answer if broken.expected == "modern" else exchange.sent[0]):
@@ -820,7 +822,7 @@ def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
 
 
 def _expected_no_stream(item: StreamItem) -> Iterator[Finding]:
-    broken: Broken | None = item.exchange.facts.get("expectation")
+    broken: Broken | None = item.exchange.facts.get(BROKEN_EXPECTATION)
     if broken is None or broken.how != "HTTP+SSE" or item.event.index:
         return
     refusal = broken.refusal

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION
+from mcp_wiretap.trace.operations.ids import CAME_BACK
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.era import served
 from mcp_wiretap.trace.era.negotiation import Part
@@ -1184,7 +1186,7 @@ def unsupported_version_served(message: Message) -> Iterator[Finding]:
     if exchange is None or exchange.claim.kind != "modern-unknown" or message.rpc.kind != "result":
         return
     version = exchange.claim.revision or ""
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     if not isinstance(message.result.get("resultType"), str) or (part is not None and part.unlisted is not None):
         return  # what the server's own list omits is ERA022
     if version in (exchange.endpoint.supported or ()) or message.request is None:
@@ -1328,7 +1330,7 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     fields, status = exchange.response_fields, exchange.status
-    came_back: tuple[str, int, float] | None = exchange.facts.get("came-back")
+    came_back: tuple[str, int, float] | None = exchange.facts.get(CAME_BACK)
     if came_back is not None:
         flow, asked, waited = came_back
         said = f"the client came back after {waited:.1f} s, asked to wait {asked} s"
@@ -1525,7 +1527,7 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     if exchange.claim.kind == "legacy-envelope":
         yield from _legacy_version_refused(message, exchange)
         return
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     if part is None or part.unlisted is None or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
     if exchange.endpoint.modern is None or request_faults.header_faults(exchange) or message.request is None:

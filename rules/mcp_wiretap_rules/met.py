@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_wiretap.trace.operations.ids import CAPABILITIES_CHANGE
+from mcp_wiretap.trace.operations.ids import REUSE
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.trace.operations.ids import Reuse
@@ -684,7 +686,7 @@ def progress_token_type(message: Message) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec="2026-07-28 basic/patterns/progress#progress-flow",
-    needs=("fact:reuse",),
+    needs=(REUSE,),
 )
 def progress_token_reused(message: Message) -> Iterator[Finding]:
     """Each request that is running has a progress token of its own. Over different connections, and outside a legacy session, it
@@ -712,7 +714,7 @@ def progress_token_reused(message: Message) -> Iterator[Finding]:
           meta progressToken "1"
           -> result {"content": []}
     """
-    found: list[Reuse] = message.exchange.facts.get("reuse", [])
+    found: list[Reuse] = message.exchange.facts.get(REUSE, [])
     for reuse in found:
         if reuse.what == "progressToken":
             mild = reuse.how == "same-name"
@@ -880,7 +882,7 @@ def _within(value: dict[str, Any], paths: tuple[tuple[str, ...], ...]) -> Iterat
     severity="info",
     spec="2026-07-28 basic/index#statelessness",
     sep="2575",
-    needs=("fact:capabilities-change",),
+    needs=(CAPABILITIES_CHANGE,),
 )
 def capabilities_change(message: Message) -> Iterator[Finding]:
     """Capabilities hold for one request; a client may declare others on the next.
@@ -907,7 +909,7 @@ def capabilities_change(message: Message) -> Iterator[Finding]:
           capabilities {"roots": {}}
           -> result {"tools": []}
     """
-    changed = message.exchange.facts.get("capabilities-change")
+    changed = message.exchange.facts.get(CAPABILITIES_CHANGE)
     if changed:
         flow, added, gone = changed
         words = [f"now declares {', '.join(added)}"] if added else []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mcp_wiretap.trace.operations.reissued import REISSUE
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.operations.progress import Progress
@@ -716,7 +717,7 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
-    needs=("fact:reissue",),
+    needs=(REISSUE,),
 )
 def reissue_reuses_id(message: Message) -> Iterator[Finding]:
     """A request whose stream broke is sent again as a new request, with a new id.
@@ -745,7 +746,7 @@ def reissue_reuses_id(message: Message) -> Iterator[Finding]:
           id 4
           -> result {"content": []}
     """
-    reissue = message.exchange.facts.get("reissue")
+    reissue = message.exchange.facts.get(REISSUE)
     if reissue and reissue[1]:
         yield Finding(
             f"the request was sent again with the id {one_line(dumps(message.rpc.id), 40)} of the broken one",

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from mcp_wiretap.trace.streams.subscriptions import LISTEN
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, Filter, Listen
@@ -25,7 +27,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def _listen(message: Message) -> Listen | None:
     """The listen stream that a message of the server came on; None for messages of other streams."""
-    return message.exchange.facts.get("listen")
+    return message.exchange.facts.get(LISTEN)
 
 
 def _id_place(message: Message) -> str:
@@ -43,7 +45,7 @@ def _id_place(message: Message) -> str:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def ack_not_first(message: Message) -> Iterator[Finding]:
     """The first message of a listen stream is notifications/subscriptions/acknowledged, or the error that refuses the request.
@@ -146,7 +148,7 @@ def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def subscription_id_missing(message: Message) -> Iterator[Finding]:
     """Every notification on a listen stream, the acknowledgement too, carries the stream's subscriptionId in `params._meta`.
@@ -194,7 +196,7 @@ def subscription_id_missing(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def subscription_id_wrong(message: Message) -> Iterator[Finding]:
     """The subscriptionId is the id of the listen request, the same value and JSON type.
@@ -434,7 +436,7 @@ def resource_updated_unsubscribed(message: Message) -> Iterator[Finding]:
         return
     if _covers(listen.asked, uri):
         return
-    others: list[Listen] = message.exchange.endpoint.facts.get("listens", [])
+    others: list[Listen] = message.exchange.endpoint.facts.get(LISTENS, [])
     owner = next((other for other in others if _open_at(other, message.at) and _covers(other.asked, uri)), None)
     yield Finding(
         f"an update for {one_line(uri, 80)}, which {'another stream subscribed to' if owner is not None else 'was not subscribed'}",
@@ -511,7 +513,7 @@ def request_scoped_on_listen(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def graceful_close_shape(message: Message) -> Iterator[Finding]:
     """A server ends a listen stream by a result that carries the subscriptionId; nothing follows it.
@@ -608,7 +610,7 @@ def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
           -> ack {"toolsListChanged": true}
           -> closed client
     """
-    listen: Listen | None = exchange.facts.get("listen")
+    listen: Listen | None = exchange.facts.get(LISTEN)
     if listen is None or listen.state != "cut" or not exchange.received or exchange.ended is None or exchange.dropped:
         return
     lasted = exchange.ended - exchange.requested
@@ -768,7 +770,7 @@ def capability_without_flag(message: Message) -> Iterator[Finding]:
           -> ack {"toolsListChanged": true}
           -> closed client
     """
-    listen: Listen | None = message.exchange.facts.get("listen")
+    listen: Listen | None = message.exchange.facts.get(LISTEN)
     capabilities = message.exchange.endpoint.capabilities
     if listen is None or capabilities is None or not message.exchange.endpoint.modern:
         return

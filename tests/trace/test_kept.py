@@ -4,6 +4,8 @@ unchecked."""
 import json
 from typing import Any
 
+from mcp_wiretap.trace.operations.tasks import TASKS
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.operations.tasks import MOST_REQUESTS, Task, Tasks
 from mcp_wiretap.wire.jsonrpc import MAX_ITEMS
@@ -46,7 +48,7 @@ def created(task_id: str, more: dict[str, Any]) -> list[Task]:
     inspector, _ = follow(f"{call}modern tasks/get {js({'taskId': task_id})}\n{TASKS}  -> result {js(poll)}\n")
     [endpoint] = inspector.endpoints.values()
     assert inspector.tracker(Tasks) is not None
-    tasks: list[Task] = endpoint.facts["tasks"]
+    tasks: list[Task] = endpoint.facts[TASKS]
     return tasks
 
 
@@ -73,7 +75,7 @@ def test_the_filter_of_a_stream_is_cut_once_nothing_is_judged_by_it() -> None:
     one = f"modern subscriptions/listen {js(asked)}\n  -> sse\n  -> result {{}}\n"
     inspector, _ = follow('modern tools/list\n  -> result {"tools": []}\n' + one * 2)
     [endpoint] = inspector.endpoints.values()
-    first, second = endpoint.facts["listens"]
+    first, second = endpoint.facts[LISTENS]
     assert (len(first.asked.uris), len(second.asked.uris)) == (100, 5_000)
 
 

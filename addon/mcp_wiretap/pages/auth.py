@@ -6,6 +6,8 @@ What belongs together is the tracker's business (`trace.authorization`), which m
 from datetime import tzinfo
 from typing import Any
 
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
+from mcp_wiretap.trace.authorization.steps import CHALLENGES
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
@@ -37,7 +39,7 @@ _HOW = {
 
 
 def flows_of(tally: EndpointTally) -> list[AuthorizationFlow]:
-    found: list[AuthorizationFlow] = tally.endpoint.facts.get("authorization", [])
+    found: list[AuthorizationFlow] = tally.endpoint.facts.get(AUTHORIZATION_FLOWS, [])
     return found
 
 
@@ -63,7 +65,7 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
 
 def _unfollowed(tally: EndpointTally) -> AuthorizationFlow | None:
     """The challenges that no client has followed so far, as a timeline of their own."""
-    pending: list[Step] = tally.endpoint.facts.get("challenges", [])
+    pending: list[Step] = tally.endpoint.facts.get(CHALLENGES, [])
     if not pending:
         return None
     steps = pending[-UNFOLLOWED:]

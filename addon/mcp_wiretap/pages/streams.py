@@ -3,6 +3,7 @@
 from datetime import tzinfo
 from typing import Any
 
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.pages import network
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.ledger import Ledger, worst
@@ -24,7 +25,7 @@ URIS = 60
 
 
 def listen_of(exchange: Exchange) -> Listen | None:
-    streams: list[Listen] = exchange.endpoint.facts.get("listens", [])
+    streams: list[Listen] = exchange.endpoint.facts.get(LISTENS, [])
     return next((listen for listen in reversed(streams) if listen.flow == exchange.flow), None)
 
 
@@ -106,7 +107,7 @@ def reconnects(ledger: Ledger, exchange: Exchange, listen: Listen | None) -> int
         return sum(1 for e in earlier if e.session is exchange.session and e.http_method == "GET" and e.seq < exchange.seq)
     count = 0
     client = client_key(exchange.client_info, exchange.auth)
-    for other in exchange.endpoint.facts.get("listens", []):
+    for other in exchange.endpoint.facts.get(LISTENS, []):
         if other is listen:
             break
         before = ledger.find(other.flow)

@@ -3,6 +3,7 @@
 from datetime import tzinfo
 from typing import Any
 
+from mcp_wiretap.trace.operations.tasks import TASKS
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import Ledger
@@ -38,7 +39,7 @@ def _all(traces: Traces) -> list[tuple[Ledger, Task]]:
         (ledger, task)
         for ledger in traces.ledgers
         for tally in ledger.endpoints.values()
-        for task in tally.endpoint.facts.get("tasks", [])
+        for task in tally.endpoint.facts.get(TASKS, [])
     ]
 
 

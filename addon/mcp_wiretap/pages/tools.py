@@ -5,6 +5,8 @@ from datetime import tzinfo
 from itertools import pairwise
 from typing import Any
 
+from mcp_wiretap.trace.lists.catalog import LISTED
+from mcp_wiretap.trace.summary.call_counts import CALLS
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
@@ -33,7 +35,7 @@ def head(traces: Traces, query: Mapping[str, str]) -> dict[str, Any]:
         endpoint = tally.endpoint
         counts["tools"] += len(endpoint.tools)
         counts["excluded"] += sum(1 for d in endpoint.tools.values() if isinstance(d, ToolDefinition) and d.excluded)
-        listed: dict[str, Listing] = endpoint.facts.get("listed", {})
+        listed: dict[str, Listing] = endpoint.facts.get(LISTED, {})
         for name, listing in listed.items():
             if name != "tools":
                 counts["prompts" if name == "prompts" else "resources"] += len(listing.items)
@@ -110,8 +112,8 @@ def hints(listing: Listing | None, now: float) -> dict[str, Any]:
 
 def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone: tzinfo | None) -> dict[str, Any] | None:
     endpoint = tally.endpoint
-    listed: dict[str, Listing] = endpoint.facts.get("listed", {})
-    calls: dict[tuple[str, str], Calls] = endpoint.facts.get("calls", {})
+    listed: dict[str, Listing] = endpoint.facts.get(LISTED, {})
+    calls: dict[tuple[str, str], Calls] = endpoint.facts.get(CALLS, {})
     called = {name for method, name in calls if method == "tools/call"}
     if not endpoint.tools and not called:
         return None
@@ -227,8 +229,8 @@ def arguments(schema: Any) -> str:
 
 
 def _others(ledger: Ledger, tally: EndpointTally, chosen: Filter, kind: str, zone: tzinfo | None) -> dict[str, Any] | None:
-    listed: dict[str, Listing] = tally.endpoint.facts.get("listed", {})
-    calls: dict[tuple[str, str], Calls] = tally.endpoint.facts.get("calls", {})
+    listed: dict[str, Listing] = tally.endpoint.facts.get(LISTED, {})
+    calls: dict[tuple[str, str], Calls] = tally.endpoint.facts.get(CALLS, {})
     sources = ["prompts"] if kind == "prompts" else ["resources", "resourceTemplates"]
     items: list[dict[str, Any]] = []
     for source in sources:

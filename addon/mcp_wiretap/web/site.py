@@ -13,6 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap import __version__
 from mcp_wiretap.pages import apps, auth, copies, findings, logs, network, overview, protocol, streams, tasks, tools
 from mcp_wiretap.pages.filters import Filter
@@ -191,7 +192,7 @@ class Site:
         found: dict[str, None] = {}
         for ledger in self.traces.ledgers:
             for tally in ledger.endpoints.values():
-                for who in tally.endpoint.facts.get("who", {}).values():
+                for who in tally.endpoint.facts.get(CLIENTELE, {}).values():
                     if len(found) < 60:
                         found.setdefault(who.key)
         return sorted(found)

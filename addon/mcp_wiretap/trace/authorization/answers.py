@@ -5,6 +5,7 @@ What they say is kept whoever's step it is (`read`); what it means to a flow is 
 
 from typing import Any
 
+from mcp_wiretap.trace.authorization.steps import RESOURCE_METADATA
 from mcp_wiretap.trace.authorization import reading, requests, urls
 from mcp_wiretap.trace.authorization.documents import (
     ROLES,
@@ -262,7 +263,7 @@ def learn(step: Step, site: Site, tables: Tables) -> None:
 
 def _learn_resource(found: ResourceMetadata, flow: AuthorizationFlow, site: Site, tables: Tables) -> None:
     flow.metadata = found
-    site.endpoint.facts["resource-metadata"] = found  # the newest
+    site.endpoint.facts[RESOURCE_METADATA] = found  # the newest
     found.relation = urls.relation(found.resource, site.url, origins=site.known)
     tables.resource(site, found.resource)
     for identifier in found.servers[:ISSUERS]:

@@ -6,6 +6,7 @@ by its connection, else it goes to the newest flow that still lacks it; where se
 
 from dataclasses import dataclass, field
 
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Step
 from mcp_wiretap.trace.model import Endpoint
@@ -18,7 +19,7 @@ CONCURRENT = 30.0  # seconds: two challenges so near each other may be followed 
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """An MCP endpoint, the challenges it gave, and the flows for it (`endpoint.facts["authorization"]`)."""
+    """An MCP endpoint, the challenges it gave, and the flows for it (`endpoint.facts[AUTHORIZATION_FLOWS]`)."""
 
     endpoint: Endpoint
     origin: str

@@ -9,6 +9,19 @@ where that client is known, or a program of its name is on its way to a token th
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
+from mcp_wiretap.trace.authorization.steps import CHALLENGES
+from mcp_wiretap.trace.authorization.steps import LET_IN
+from mcp_wiretap.trace.authorization.steps import NONCE_DUE
+from mcp_wiretap.trace.authorization.steps import PROOF_USED_BEFORE
+from mcp_wiretap.trace.authorization.steps import QUERY_TOKENS
+from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS
+from mcp_wiretap.trace.authorization.steps import STEP
+from mcp_wiretap.trace.authorization.steps import TOKEN
+from mcp_wiretap.trace.authorization.steps import TOKENS
+from mcp_wiretap.trace.authorization.steps import TOKENS_OF_SESSION
+from mcp_wiretap.trace.authorization.steps import TOKEN_LEFT_OUT
+from mcp_wiretap.trace.authorization.steps import TOOL_ERROR
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
@@ -106,10 +119,10 @@ class Authorization(Tracker):
             self.memory.held.free(exchange, self.name)
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
-            exchange.facts["token"] = token
+            exchange.facts[TOKEN] = token
             self._nonce_due(exchange, token)
             self._with_token(exchange, token)
-            table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
+            table: dict[str, Token] = exchange.endpoint.facts.setdefault(TOKENS, {})
             if exchange.auth not in table:
                 table[exchange.auth] = token
                 if len(table) > TOKENS:
@@ -133,7 +146,7 @@ class Authorization(Tracker):
             key = reading.digest(value)
             known = self._tables.tokens.get(reading.auth_of(f"Bearer {value}"))
             if known is not None and known.digest == key:
-                exchange.facts.setdefault("query-tokens", set()).add(name)
+                exchange.facts.setdefault(QUERY_TOKENS, set()).add(name)
             elif key not in self._queried and len(self._queried) < WATCHED:
                 self._queried[key] = exchange
                 self.memory.held.keep(exchange, "query")
@@ -145,7 +158,7 @@ class Authorization(Tracker):
             return
         query = forms.read(exchange.query)
         names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
-        exchange.facts.setdefault("query-tokens", set()).update(names)
+        exchange.facts.setdefault(QUERY_TOKENS, set()).update(names)
         if not exchange.released:
             self.memory.rejudge(exchange)
         self.memory.held.free(exchange, "query")
@@ -158,7 +171,7 @@ class Authorization(Tracker):
         before = self._bearers.get(key) if exchange.connection else None
         for bare in before[1] if before is not None else ():
             if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
-                bare.facts["token-left-out"] = (token, exchange.flow)
+                bare.facts[TOKEN_LEFT_OUT] = (token, exchange.flow)
                 self.memory.rejudge(bare)
             self._free_bare(bare)
         if exchange.connection:
@@ -183,8 +196,8 @@ class Authorization(Tracker):
         site = Site(exchange.endpoint, origin, urls.resource_forms(url), exchange.reverse, _public_origin(exchange, origin))
         site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         tables.sites[url] = site
-        exchange.endpoint.facts[self.name] = site.flows
-        exchange.endpoint.facts["challenges"] = site.pending  # that nothing has followed so far, for the pages
+        exchange.endpoint.facts[AUTHORIZATION_FLOWS] = site.flows
+        exchange.endpoint.facts[CHALLENGES] = site.pending  # that nothing has followed so far, for the pages
         here = tables.at.get(origin)
         if here is None:
             here = []
@@ -216,7 +229,7 @@ class Authorization(Tracker):
         """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
         asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
         if asked is not None and asked[1] <= exchange.started:
-            exchange.facts["nonce-due"] = asked[0]
+            exchange.facts[NONCE_DUE] = asked[0]
 
     def _proof(self, exchange: Exchange) -> None:
         """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
@@ -225,12 +238,12 @@ class Authorization(Tracker):
         key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
         before = self._tables.proofs.get(key)
         if before is not None:
-            exchange.facts["proof-used-before"] = before
+            exchange.facts[PROOF_USED_BEFORE] = before
         self._tables.proofs.put(key, exchange.flow)
 
     def _mcp_ended(self, exchange: Exchange) -> None:
         status = exchange.status
-        token: Token | None = exchange.facts.get("token")
+        token: Token | None = exchange.facts.get(TOKEN)
         if status in (401, 403):
             if status == 401 and token is None:
                 self._without_token(exchange)
@@ -241,12 +254,12 @@ class Authorization(Tracker):
                 and (answer := exchange.answer) is not None
                 and answer.result.get("isError") is True
             ):
-                exchange.facts["tool-error"] = True
+                exchange.facts[TOOL_ERROR] = True
             url = exchange.endpoint.url
             new = url not in token.accepted and len(token.accepted) < OF_TOKEN
             if new:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
-                exchange.facts["let-in"] = True
+                exchange.facts[LET_IN] = True
             if not token.used or (new and token.shared):
                 token.used = True
                 self._first_use(exchange, token)
@@ -269,12 +282,12 @@ class Authorization(Tracker):
 
     @staticmethod
     def _in_session(exchange: Exchange, token: Token) -> None:
-        """`session.facts["tokens"]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
+        """`session.facts[TOKENS_OF_SESSION]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
         assert exchange.session is not None
-        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault("tokens", {})
+        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault(TOKENS_OF_SESSION, {})
         if exchange.auth not in table and len(table) < OF_SESSION:
             if table:
-                exchange.facts["session-tokens"] = list(table.values())
+                exchange.facts[SESSION_TOKENS] = list(table.values())
             table[exchange.auth] = (token, exchange.flow)
 
     # Challenges
@@ -291,7 +304,7 @@ class Authorization(Tracker):
             exchange.claim.modern, token,
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
-        exchange.facts[self.name] = step
+        exchange.facts[STEP] = step
         if token is not None and fields is not None and fields.has("dpop-nonce"):
             origin = urls.origin(exchange.url) or ""
             if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
@@ -353,7 +366,7 @@ class Authorization(Tracker):
         flow = site.flow_for(step, linked or self._by_client(step, site), self._numbers + 1)
         self._numbers = max(self._numbers, flow.number)
         exchange.kind, exchange.endpoint = "oauth", site.endpoint
-        exchange.facts[self.name] = step
+        exchange.facts[STEP] = step
         joining.join(step, flow, site)
         self._name_client(step, flow)
         flow.add(step)

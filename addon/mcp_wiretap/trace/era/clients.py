@@ -11,7 +11,7 @@ MOST = 500  # Authorizations of one endpoint; later ones are not told apart
 
 
 class Clients(Tracker):
-    """Writes `exchange.facts["modern-client"]` on what is no POST: its client got modern results here, and never a legacy
+    """Writes `exchange.facts[MODERN_CLIENT]` on what is no POST: its client got modern results here, and never a legacy
     session."""
 
     name = "clients"
@@ -19,10 +19,10 @@ class Clients(Tracker):
     def requested(self, exchange: Exchange) -> None:
         if exchange.http_method == "POST" or exchange.kind != "mcp":
             return
-        known = exchange.endpoint.facts.get(self.name)
+        known = exchange.endpoint.facts.get(ERAS_OF_CLIENTS)
         if known is not None and exchange.auth in known["modern"] and exchange.auth not in known["legacy"]:
             session = exchange.session
-            exchange.facts["modern-client"] = session is None or not (session.live and session.initialize_flow)
+            exchange.facts[MODERN_CLIENT] = session is None or not (session.live and session.initialize_flow)
 
     def said(self, message: Message) -> None:
         request = message.request
@@ -36,8 +36,8 @@ class Clients(Tracker):
             self._note(owner, "legacy")
 
     def _note(self, exchange: Exchange, what: str) -> None:
-        known = exchange.endpoint.facts.get(self.name)
+        known = exchange.endpoint.facts.get(ERAS_OF_CLIENTS)
         if known is None:
-            known = exchange.endpoint.facts[self.name] = {"modern": set(), "legacy": set()}
+            known = exchange.endpoint.facts[ERAS_OF_CLIENTS] = {"modern": set(), "legacy": set()}
         if len(known[what]) < MOST:
             known[what].add(exchange.auth)

@@ -7,6 +7,7 @@ is open (401, 5xx, no answer) nothing is broken.
 from dataclasses import dataclass
 from typing import Literal
 
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION
 from mcp_wiretap.trace.era.negotiation import NAME as NEGOTIATION
 from mcp_wiretap.trace.era.negotiation import Negotiations, Part, Refusal
 from mcp_wiretap.trace.finding import Party
@@ -67,6 +68,6 @@ class Expectations(Tracker):
 
     @staticmethod
     def _broken(exchange: Exchange, broken: Broken) -> None:
-        first: dict[str, str] = exchange.endpoint.facts.setdefault(NAME, {})
+        first: dict[str, str] = exchange.endpoint.facts.setdefault(FIRST_UNEXPECTED, {})
         if first.setdefault(broken.how, exchange.flow) == exchange.flow:
-            exchange.facts[NAME] = broken
+            exchange.facts[BROKEN_EXPECTATION] = broken

@@ -60,7 +60,7 @@ class Fetched(Tracker):
         listed = self._named.get(exchange.url + (f"?{exchange.query}" if exchange.query else ""))
         if listed is None or listed.released:
             return None
-        fetched: dict[str, str] = listed.facts.setdefault(NAME, {})
+        fetched: dict[str, str] = listed.facts.setdefault(FETCHED, {})
         fetched.setdefault(exchange.url + (f"?{exchange.query}" if exchange.query else ""), exchange.flow)
         return [listed]
 

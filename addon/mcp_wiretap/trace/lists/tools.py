@@ -122,7 +122,7 @@ class Tools(Tracker):
     def said(self, message: Message) -> None:
         request = message.request
         if message.method == CHANGED and message.party == "server":
-            message.exchange.endpoint.facts["tools-changed"] = message.at
+            message.exchange.endpoint.facts[TOOLS_CHANGED] = message.at
         if request is None or message.party != "server":
             return
         if request.method == "tools/list":
@@ -203,7 +203,7 @@ class Tools(Tracker):
             if versions and (client, name, versions[-1].definition.flow) in listed.called:
                 definition.replaces = versions[-1].definition
                 seen_at = max((s.last for s in versions[-1].seen.values()), default=0.0)
-                definition.announced = owner.endpoint.facts.get("tools-changed", 0.0) > seen_at
+                definition.announced = owner.endpoint.facts.get(TOOLS_CHANGED, 0.0) > seen_at
             version = _Version(replace(definition, message=None, replaces=None), size)
             versions.append(version)
             self._grow(listed, size)
@@ -317,7 +317,7 @@ class Tools(Tracker):
         """facts["repeats-refused"]: the flow of a refused call that this one repeats without change (PAR027)."""
         refused = self._refused.get(_client(exchange), {}).get(short_key(name))
         if refused is not None and refused.at < exchange.started and refused.digest == _asked(exchange, request):
-            exchange.facts["repeats-refused"] = refused.flow
+            exchange.facts[REPEATS_REFUSED] = refused.flow
 
     # Book-keeping
 

@@ -195,13 +195,13 @@ def _explain(
     """Whether an older definition explains what the newest one does not: then the client's schema is stale (PAR024)."""
     for older in view.earlier:
         if not older.flaws and not older.unchecked and not any(c.problems & _WRONG for c in _against(older, request, fields)):
-            exchange.facts["stale"] = Stale(older, view.flow, older.flow in view.fresh)
+            exchange.facts[STALE] = Stale(older, view.flow, older.flow in view.fresh)
             detail = "right for an older definition of the tool"
             return [replace(c, problems=frozenset({"stale"}), detail=detail) if c.problems & _WRONG else c for c in checks]
     known = {m.field.lower(): older for older in reversed(view.earlier) for m in older.mirrors}
     for index, found in enumerate(checks):
         if "undeclared" in found.problems and (old := known.get(found.header.lower())) is not None:
-            exchange.facts["stale"] = Stale(old, view.flow, old.flow in view.fresh)
+            exchange.facts[STALE] = Stale(old, view.flow, old.flow in view.fresh)
             detail = "only an older definition of the tool declares it"
             checks[index] = replace(found, problems=frozenset({"stale"}), detail=detail)
     return checks

@@ -79,8 +79,8 @@ class ProgressTokens(Tracker):
         else:
             found.asked = request.meta["progressToken"]
             found.state = _compare(found.asked, token)
-        found.before = exchange.facts.get("progress-last")
-        exchange.facts["progress-last"] = message.params.get("progress")
+        found.before = exchange.facts.get(PROGRESS_LAST)
+        exchange.facts[PROGRESS_LAST] = message.params.get("progress")
         message.found = found
 
     def _legacy(self, message: Message) -> None:

@@ -16,7 +16,7 @@ type _Key = tuple[str, str, str | None, bytes]  # endpoint, Authorization, metho
 
 
 class Broken(Tracker):
-    """Writes `exchange.facts["reissue"]` = (flow of the broken exchange, whether the id is the same, whether the client had
+    """Writes `exchange.facts[REISSUE]` = (flow of the broken exchange, whether the id is the same, whether the client had
     closed the stream itself)."""
 
     name = "broken"
@@ -33,7 +33,7 @@ class Broken(Tracker):
             return
         before = self._broken.pop(self._key(message), None)
         if before is not None:
-            exchange.facts["reissue"] = (before[0], before[1] == id_key(message.rpc.id), before[2])
+            exchange.facts[REISSUE] = (before[0], before[1] == id_key(message.rpc.id), before[2])
 
     def ended(self, exchange: Exchange) -> None:
         request = exchange.request

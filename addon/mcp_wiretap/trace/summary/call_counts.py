@@ -1,6 +1,6 @@
 """How often each tool, prompt and resource was used, how that went, and how long it took: numbers for people, bounded.
 
-They stand in `endpoint.facts["calls"]`, by method and name.
+They stand in `endpoint.facts[CALLS]`, by method and name.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ class CallCounts(Tracker):
     def ended(self, exchange: Exchange) -> None:
         if exchange.method not in METHODS or exchange.name is None or exchange.kind != "mcp":
             return
-        table: dict[tuple[str, str], Calls] = exchange.endpoint.facts.setdefault("calls", {})
+        table: dict[tuple[str, str], Calls] = exchange.endpoint.facts.setdefault(CALLS, {})
         key = (exchange.method, exchange.name)
         calls = table.get(key)
         if calls is None:

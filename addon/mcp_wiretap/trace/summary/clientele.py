@@ -1,6 +1,6 @@
 """Who talks to an endpoint: each client by the name it gives itself and its Authorization, and what it declared last.
 
-In `endpoint.facts["who"]`, bounded. HTTP does not name clients, so two copies of one program are one here.
+In `endpoint.facts[CLIENTELE]`, bounded. HTTP does not name clients, so two copies of one program are one here.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Clientele(Tracker):
     def requested(self, exchange: Exchange) -> None:
         if exchange.kind != "mcp" or exchange.client_info is None:
             return
-        table: dict[tuple[tuple[str, str], str], Who] = exchange.endpoint.facts.setdefault("who", {})
+        table: dict[tuple[tuple[str, str], str], Who] = exchange.endpoint.facts.setdefault(CLIENTELE, {})
         key = (exchange.client_info, exchange.auth)
         who = table.get(key)
         if who is None:
