@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.trace.lists.catalog import UI_LINKS
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
+from mcp_wiretap.trace.lists.catalog import UI_LINKS
 from mcp_wiretap.trace.model import Message, ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, pointer

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from mcp_wiretap.trace.lists.pagination import LIST
-from mcp_wiretap.trace.lists.pagination import STALE_CALL
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.lists.pagination import CACHEABLE, LISTS, NAME, ListView
+from mcp_wiretap.trace.lists.pagination import CACHEABLE, LIST, LISTS, STALE_CALL, ListView
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev

@@ -7,9 +7,9 @@ say how to compare have no rule here: names in any case (HDR011), outer whitespa
 from collections.abc import Iterator
 from functools import lru_cache
 
-from mcp_wiretap.trace.era.clients import MODERN_CLIENT
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.era.clients import MODERN_CLIENT
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION

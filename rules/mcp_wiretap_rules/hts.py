@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
-from mcp_wiretap.trace.era.negotiation import NEGOTIATION
-from mcp_wiretap.trace.operations.ids import CAME_BACK
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.era import served
-from mcp_wiretap.trace.era.negotiation import Part
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, Part
 from mcp_wiretap.trace.finding import Severity
 from mcp_wiretap.trace.mirrored import request_faults
 from mcp_wiretap.trace.mirrored.request_faults import Fault
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
+from mcp_wiretap.trace.operations.ids import CAME_BACK
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
@@ -1330,9 +1329,9 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     fields, status = exchange.response_fields, exchange.status
-    came_back: tuple[str, int, float] | None = exchange.facts.get(CAME_BACK)
+    came_back = exchange.facts.get(CAME_BACK)
     if came_back is not None:
-        flow, asked, waited = came_back
+        flow, asked, waited = came_back.flow, came_back.retry_after, came_back.after_s
         said = f"the client came back after {waited:.1f} s, asked to wait {asked} s"
         yield Finding(said, [evidence("request", f"{waited:.1f} s", f"{asked} s")], party="client", related=(flow,))
     if status not in (429, 503) or fields is None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_wiretap.trace.operations.tasks import TASK
 from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.operations.tasks import TASK
 from mcp_wiretap.wire import revision as rev
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"

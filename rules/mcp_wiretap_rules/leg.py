@@ -3,11 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID
-from mcp_wiretap.trace.legacy.session_use import LEGACY
-from mcp_wiretap.trace.legacy.session_use import RETRY_MS
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace.legacy.session_use import Note
+from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RESUMED_BY, RETRY_MS, Note
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -536,7 +533,7 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
         text = "the server closed the stream without the response, and the client cannot come back"
         yield Finding(text, [Evidence("response.body:", f"{stream.count} events", "the response, or an event id")])
     elif exchange.revision != "2025-11-25":
-        back: str | None = exchange.facts.get("resumed-by")
+        back: str | None = exchange.facts.get(RESUMED_BY)
         came = "and the client came back with its Last-Event-ID" if back is not None else "though the client can come back"
         text = f"the server closed the stream before the response, which it should not in {exchange.revision}, {came}"
         place = [Evidence("response.body:", f"{stream.count} events", "the response before the stream ends")]

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.era.discover import advertised
 from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import SECRET_TEXT, mask, one_line

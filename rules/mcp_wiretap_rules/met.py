@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.trace.operations.ids import CAPABILITIES_CHANGE
-from mcp_wiretap.trace.operations.ids import REUSE
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.operations.ids import Reuse
+from mcp_wiretap.trace.operations.ids import CAPABILITIES_CHANGE, REUSE, Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -910,14 +908,14 @@ def capabilities_change(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     changed = message.exchange.facts.get(CAPABILITIES_CHANGE)
-    if changed:
-        flow, added, gone = changed
+    if changed is not None:
+        added, gone = changed.added, changed.dropped
         words = [f"now declares {', '.join(added)}"] if added else []
         words += [f"no longer declares {', '.join(gone)}"] if gone else []
         yield Finding(
             f"the client {' and '.join(words)}",
             [evidence(message.place("params", "_meta", rev.CLIENT_CAPABILITIES), message.meta.get(rev.CLIENT_CAPABILITIES))],
-            related=(flow,),
+            related=(changed.before,),
         )
 
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.authorization.steps import STEP
-from mcp_wiretap.trace.authorization.steps import TOOL_ERROR
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.authorization import urls
+from mcp_wiretap.trace.authorization.steps import STEP, TOOL_ERROR
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     AUTH,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules.oauth import (

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import RESOURCE_METADATA
-from mcp_wiretap.trace.authorization.steps import STEP
-from mcp_wiretap.trace.authorization.steps import TOKEN
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Registration, Step, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, RESOURCE_METADATA, STEP, TOKEN
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, TokenCall, urls
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import LET_IN
-from mcp_wiretap.trace.authorization.steps import NONCE_DUE
-from mcp_wiretap.trace.authorization.steps import PROOF_USED_BEFORE
-from mcp_wiretap.trace.authorization.steps import QUERY_TOKENS
-from mcp_wiretap.trace.authorization.steps import STEP
-from mcp_wiretap.trace.authorization.steps import TOKEN
-from mcp_wiretap.trace.authorization.steps import TOKENS_OF_SESSION
-from mcp_wiretap.trace.authorization.steps import TOKEN_LEFT_OUT
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import (
+    AUTHORIZATION_FLOWS,
+    LET_IN,
+    NONCE_DUE,
+    PROOF_USED_BEFORE,
+    QUERY_TOKENS,
+    STEP,
+    TOKEN,
+    TOKEN_LEFT_OUT,
+    TOKENS_OF_SESSION,
+)
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose

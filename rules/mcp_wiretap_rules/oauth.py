@@ -6,10 +6,9 @@ that the token is for. Secrets are never shown: codes, tokens, verifiers and sta
 
 from urllib.parse import urlsplit
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.authorization import Ask, AuthorizationFlow, Challenge, Step, TokenCall, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, STEP
 from mcp_wiretap.trace.model import Endpoint, Exchange
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import one_line

@@ -7,10 +7,9 @@ Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-param
 
 from collections.abc import Callable, Iterator
 
-from mcp_wiretap.trace.lists.tools import REPEATS_REFUSED
-from mcp_wiretap.trace.mirrored.params import STALE
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace.mirrored.params import Stale
+from mcp_wiretap.trace.lists.tools import REPEATS_REFUSED
+from mcp_wiretap.trace.mirrored.params import STALE, Stale
 from mcp_wiretap.trace.mirrored.verdict import PARAM
 from mcp_wiretap.trace.model import HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.trace.schema.annotations import Flaw

@@ -10,11 +10,9 @@ from ipaddress import ip_address
 from math import log2
 from typing import Any
 
-from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS
-from mcp_wiretap.trace.authorization.steps import TOKEN
-from mcp_wiretap.trace.authorization.steps import TOKENS
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import Token, urls
+from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS, TOKEN, TOKENS
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import headers, jose, opaque

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from mcp_wiretap.trace.streams.subscriptions import LISTEN
-from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, Filter, Listen
+from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, LISTEN, LISTENS, Filter, Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -19,7 +17,7 @@ TASKS = "notifications/tasks"
 MOST_URIS = 500  # of one filter that are looked at
 WAIT_S = 10.0  # an acknowledgement that takes longer is missed
 ROUND_S = (30, 60, 90, 100, 120, 125, 180, 240, 300, 600, 900, 1800, 3600)  # time-outs of balancers
-LISTEN = ("subscriptions/listen",)
+LISTENING = ("subscriptions/listen",)
 _JOINTS = frozenset("/?#:=&")  # where a URI may go on to something below it
 _CLOSING = frozenset({"resultType", "_meta"})  # what a closing result is made of
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -93,7 +91,7 @@ def ack_not_first(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     """A listen stream is acknowledged at once.
@@ -585,7 +583,7 @@ def _closing_members(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     """A server that ends a listen stream says so by a result.
@@ -634,7 +632,7 @@ def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#notification-filter",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def filter_malformed(message: Message) -> Iterator[Finding]:
     """`params.notifications` is an object: boolean flags, and an array of URI strings in resourceSubscriptions.
@@ -696,7 +694,7 @@ def filter_malformed(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#opening-a-stream",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def listen_answered_json(message: Message) -> Iterator[Finding]:
     """A listen request is answered by an event stream, or refused by an error.
@@ -744,7 +742,7 @@ _FLAG_OF = {
     severity="info",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def capability_without_flag(message: Message) -> Iterator[Finding]:
     """A client may ask for anything; what the server does not advertise will not come.

@@ -5,14 +5,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mcp_wiretap.trace.lists.pagination import LIST
-from mcp_wiretap.trace.lists.tools import TOOLS_CHANGED
-from mcp_wiretap.trace.operations.tasks import TASK
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
-from mcp_wiretap.trace.lists.fetched_schemas import address
-from mcp_wiretap.trace.lists.pagination import ListView
+from mcp_wiretap.trace.lists.fetched_schemas import FETCHED, address
+from mcp_wiretap.trace.lists.pagination import LIST, ListView
+from mcp_wiretap.trace.lists.tools import TOOLS_CHANGED
 from mcp_wiretap.trace.model import Message, ToolDefinition
-from mcp_wiretap.trace.operations.tasks import Task, TaskView
+from mcp_wiretap.trace.operations.tasks import TASK, Task, TaskView
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.schema.reading import canonical_dialect
 from mcp_wiretap.wire import revision as rev
@@ -252,8 +250,7 @@ def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "string"}}}}]}
     """
-    holder = definition.message.exchange.facts if definition.message is not None else {}
-    fetched: dict[str, str] = holder.get("fetched", {})
+    fetched = definition.message.exchange.facts.get(FETCHED, {}) if definition.message is not None else {}
     for member, value in _schemas(definition):
         for remote in fits.reading_of(value).remote[:5]:
             if _KNOWN_SCHEMAS.match(remote.words):

@@ -5,14 +5,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_wiretap.trace.operations.tasks import CANCELS_TASK
-from mcp_wiretap.trace.operations.tasks import TASK
-from mcp_wiretap.trace.operations.tasks import TASKS
-from mcp_wiretap.trace.streams.subscriptions import LISTEN
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.operations.tasks import STATUSES, Task, TaskView
-from mcp_wiretap.trace.streams.subscriptions import Listen
+from mcp_wiretap.trace.operations.tasks import CANCELS_TASK, STATUSES, TASK, TASKS, Task, TaskView
+from mcp_wiretap.trace.streams.subscriptions import LISTEN, Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

@@ -3,14 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.trace.operations.tasks import LISTED_TASKS
-from mcp_wiretap.trace.operations.tasks import PROGRESS_OF_ENDED_TASK
-from mcp_wiretap.trace.operations.tasks import PROGRESS_OF_TASK
-from mcp_wiretap.trace.operations.tasks import TASK
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.era.discover import advertised
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.operations.tasks import STATUSES, TERMINAL, Seen, Task, TaskView
+from mcp_wiretap.trace.operations.tasks import (
+    LISTED_TASKS,
+    PROGRESS_OF_ENDED_TASK,
+    PROGRESS_OF_TASK,
+    STATUSES,
+    TASK,
+    TERMINAL,
+    Seen,
+    Task,
+    TaskView,
+)
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

@@ -5,11 +5,8 @@ import json
 
 import pytest
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import STEP
-from mcp_wiretap.trace.authorization.steps import TOKENS
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
-from mcp_wiretap.trace.authorization.steps import Token
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, STEP, TOKENS, Token
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange

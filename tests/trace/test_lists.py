@@ -1,10 +1,9 @@
 """Pages chained by cursor, listings compared, what is remembered of them."""
 
-from mcp_wiretap.trace.lists.pagination import LIST
 from mcp_wiretap.example import read_script
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.lists.pagination import Lists, ListView
+from mcp_wiretap.trace.lists.pagination import LIST, Lists, ListView
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.model import Exchange
 

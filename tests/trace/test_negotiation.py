@@ -2,11 +2,8 @@
 
 from dataclasses import replace
 
-from mcp_wiretap.trace.era.negotiation import NEGOTIATION
-from mcp_wiretap.trace.era.negotiation import STORY
-from mcp_wiretap.trace.era.negotiation import UNTOLD
 from mcp_wiretap.example import read_script
-from mcp_wiretap.trace.era.negotiation import Step
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, STORY, UNTOLD, Step
 from mcp_wiretap.trace.events import RequestSeen
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits

@@ -4,9 +4,6 @@ Nothing of it is ever rendered."""
 from datetime import tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.lists.catalog import LISTED
-from mcp_wiretap.trace.lists.catalog import UI
-from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import Ledger
@@ -14,11 +11,11 @@ from mcp_wiretap.pages.tools import _ui
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import SEVERITY, State, clock, host, server_name, server_version, shown, size
 from mcp_wiretap.trace.finding import RANK
-from mcp_wiretap.trace.lists.catalog import Listing, UiResource
+from mcp_wiretap.trace.lists.catalog import LISTED, UI, Listing, UiResource
 from mcp_wiretap.trace.model import Endpoint, ToolDefinition
-from mcp_wiretap.trace.summary.clientele import Who
+from mcp_wiretap.trace.summary.clientele import CLIENTELE, Who
 
-UI = "io.modelcontextprotocol/ui"
+UI_EXTENSION = "io.modelcontextprotocol/ui"
 FINDINGS = 50  # of one endpoint
 
 

@@ -6,14 +6,13 @@ What belongs together is the tracker's business (`trace.authorization`), which m
 from datetime import tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import CHALLENGES
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import SEVERITY, State, clock, day, duration, host, idle, offset, server_name, shown
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, CHALLENGES
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import visible
 

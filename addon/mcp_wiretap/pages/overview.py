@@ -3,20 +3,17 @@
 from datetime import tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.era.negotiation import STORY
-from mcp_wiretap.trace.era.negotiation import UNTOLD
-from mcp_wiretap.trace.lists.catalog import UI
-from mcp_wiretap.trace.operations.tasks import TASKS
-from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import State, clock, day, offset, server_name, server_version, shown
 from mcp_wiretap.report.words import plural, revisions_words
-from mcp_wiretap.trace.era.negotiation import UNTOLD, Step
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
+from mcp_wiretap.trace.era.negotiation import STORY, UNTOLD, Step
+from mcp_wiretap.trace.lists.catalog import UI
 from mcp_wiretap.trace.model import Endpoint
-from mcp_wiretap.trace.summary.clientele import Who, leaves
+from mcp_wiretap.trace.operations.tasks import TASKS
+from mcp_wiretap.trace.summary.clientele import CLIENTELE, Who, leaves
 from mcp_wiretap.wire.secret import mask
 
 BUCKETS = 16  # of the little picture of requests over time
@@ -49,9 +46,9 @@ def summary(traces: Traces) -> dict[str, Any]:
                 continue
             eras[endpoint.era] += 1
             tools += len(endpoint.tools)
-            tasks += len(endpoint.facts.get(TASKS, ()))
-            ui += len(endpoint.facts.get(UI, ()))
-            auth += len(endpoint.facts.get(AUTHORIZATION_FLOWS, ()))
+            tasks += len(endpoint.facts.get(TASKS, []))
+            ui += len(endpoint.facts.get(UI, {}))
+            auth += len(endpoint.facts.get(AUTHORIZATION_FLOWS, []))
         logs += ledger.inspector.tracker(_logs()).count
     counts = traces.severity_counts()
     return {

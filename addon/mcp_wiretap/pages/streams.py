@@ -3,13 +3,12 @@
 from datetime import tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.pages import network
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.ledger import Ledger, worst
 from mcp_wiretap.pages.words import State, clock, day, duration, idle, offset, server_name, severities, shown
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.streams.subscriptions import Filter, Listen
+from mcp_wiretap.trace.streams.subscriptions import LISTENS, Filter, Listen
 from mcp_wiretap.trace.summary.clientele import client_key
 from mcp_wiretap.view.subject import Subject
 

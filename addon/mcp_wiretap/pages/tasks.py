@@ -3,13 +3,12 @@
 from datetime import tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.operations.tasks import TASKS
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import State, clock, day, duration, idle, offset, server_name, severities, shown
-from mcp_wiretap.trace.operations.tasks import Task
+from mcp_wiretap.trace.operations.tasks import TASKS, Task
 from mcp_wiretap.view.calls import question_text
 
 ROWS = 300

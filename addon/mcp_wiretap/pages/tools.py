@@ -5,17 +5,15 @@ from datetime import tzinfo
 from itertools import pairwise
 from typing import Any
 
-from mcp_wiretap.trace.lists.catalog import LISTED
-from mcp_wiretap.trace.summary.call_counts import CALLS
 from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import clock, duration, host, server_name, server_version, shown
-from mcp_wiretap.trace.lists.catalog import Listing
+from mcp_wiretap.trace.lists.catalog import LISTED, Listing
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.model import ToolDefinition
-from mcp_wiretap.trace.summary.call_counts import Calls
+from mcp_wiretap.trace.summary.call_counts import CALLS, Calls
 
 KINDS = ("tools", "resources", "prompts")
 ROWS = 300  # tools of one endpoint that are listed

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
-from mcp_wiretap.trace.era.negotiation import NEGOTIATION
 from mcp_wiretap.report.words import duration, short_flow
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
 from mcp_wiretap.wire import secret

@@ -13,7 +13,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap import __version__
 from mcp_wiretap.pages import apps, auth, copies, findings, logs, network, overview, protocol, streams, tasks, tools
 from mcp_wiretap.pages.filters import Filter
@@ -24,6 +23,7 @@ from mcp_wiretap.rule import RuleBook, endpoint_matches
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.web.render import fragment
 from mcp_wiretap.web.source import Source

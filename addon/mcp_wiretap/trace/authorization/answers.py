@@ -5,7 +5,6 @@ What they say is kept whoever's step it is (`read`); what it means to a flow is 
 
 from typing import Any
 
-from mcp_wiretap.trace.authorization.steps import RESOURCE_METADATA
 from mcp_wiretap.trace.authorization import reading, requests, urls
 from mcp_wiretap.trace.authorization.documents import (
     ROLES,
@@ -17,7 +16,16 @@ from mcp_wiretap.trace.authorization.documents import (
 )
 from mcp_wiretap.trace.authorization.requests import CLIENT_MEMBERS
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Issue, Redirect, Registration, Server, Step, Token
+from mcp_wiretap.trace.authorization.steps import (
+    RESOURCE_METADATA,
+    AuthorizationFlow,
+    Issue,
+    Redirect,
+    Registration,
+    Server,
+    Step,
+    Token,
+)
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.form import Form

@@ -6,7 +6,6 @@ by its connection, else it goes to the newest flow that still lacks it; where se
 
 from dataclasses import dataclass, field
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Step
 from mcp_wiretap.trace.model import Endpoint

@@ -9,22 +9,28 @@ where that client is known, or a program of its name is on its way to a token th
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
-from mcp_wiretap.trace.authorization.steps import CHALLENGES
-from mcp_wiretap.trace.authorization.steps import LET_IN
-from mcp_wiretap.trace.authorization.steps import NONCE_DUE
-from mcp_wiretap.trace.authorization.steps import PROOF_USED_BEFORE
-from mcp_wiretap.trace.authorization.steps import QUERY_TOKENS
-from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS
-from mcp_wiretap.trace.authorization.steps import STEP
-from mcp_wiretap.trace.authorization.steps import TOKEN
-from mcp_wiretap.trace.authorization.steps import TOKENS
-from mcp_wiretap.trace.authorization.steps import TOKENS_OF_SESSION
-from mcp_wiretap.trace.authorization.steps import TOKEN_LEFT_OUT
-from mcp_wiretap.trace.authorization.steps import TOOL_ERROR
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
+from mcp_wiretap.trace.authorization.steps import (
+    AUTHORIZATION_FLOWS,
+    CHALLENGES,
+    LET_IN,
+    NONCE_DUE,
+    PROOF_USED_BEFORE,
+    QUERY_TOKENS,
+    SESSION_TOKENS,
+    STEP,
+    TOKEN,
+    TOKEN_LEFT_OUT,
+    TOKENS,
+    TOKENS_OF_SESSION,
+    TOOL_ERROR,
+    AuthorizationFlow,
+    Challenge,
+    Step,
+    StepKind,
+    Token,
+)
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
@@ -38,7 +44,7 @@ from mcp_wiretap.wire.secret import one_line
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
 WATCHED = 100  # challenges that may be judged anew
-TOKENS = 200  # of one endpoint, by hash
+MOST_TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
@@ -125,7 +131,7 @@ class Authorization(Tracker):
             table: dict[str, Token] = exchange.endpoint.facts.setdefault(TOKENS, {})
             if exchange.auth not in table:
                 table[exchange.auth] = token
-                if len(table) > TOKENS:
+                if len(table) > MOST_TOKENS:
                     del table[next(iter(table))]
             if exchange.request_fields.has("dpop"):
                 self._proof(exchange)
@@ -137,7 +143,7 @@ class Authorization(Tracker):
             self._retie(exchange)
 
     def _in_query(self, exchange: Exchange) -> None:
-        """`facts["query-tokens"]`: members of the query whose value is an access token of this trace, whenever that was seen."""
+        """`facts[QUERY_TOKENS]`: members of the query whose value is an access token of this trace, whenever that was seen."""
         query = forms.read(exchange.query)
         for name in list(query)[:IN_QUERY]:
             value = query.get(name)
@@ -164,7 +170,7 @@ class Authorization(Tracker):
         self.memory.held.free(exchange, "query")
 
     def _with_token(self, exchange: Exchange, token: Token) -> None:
-        """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
+        """`facts[TOKEN_LEFT_OUT]` of a request that was refused between two with the same token on its connection: that token,
         and the flow that had it."""
         self._shown_before(token)
         key = (exchange.connection, exchange.endpoint.url)
@@ -220,19 +226,19 @@ class Authorization(Tracker):
         token.bound = scheme.lower() == "dpop" or (token.jwt is not None and token.jwt.thumbprint is not None)
         self._tables.tokens.put(exchange.auth, token)
         site = self._tables.sites.get(exchange.endpoint.url)
-        if site is not None and len(site.agents) < TOKENS:
+        if site is not None and len(site.agents) < MOST_TOKENS:
             site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         return token
 
     @staticmethod
     def _nonce_due(exchange: Exchange, token: Token) -> None:
-        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
+        """`facts[NONCE_DUE]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
         asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
         if asked is not None and asked[1] <= exchange.started:
             exchange.facts[NONCE_DUE] = asked[0]
 
     def _proof(self, exchange: Exchange) -> None:
-        """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
+        """`facts[PROOF_USED_BEFORE]`: the flow that had the same DPoP proof."""
         text = exchange.request_fields.first("dpop") or ""
         proof = jose.read(text)
         key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
@@ -282,7 +288,7 @@ class Authorization(Tracker):
 
     @staticmethod
     def _in_session(exchange: Exchange, token: Token) -> None:
-        """`session.facts[TOKENS_OF_SESSION]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
+        """Keep a token that was let in under a session id, and note the others that were before it."""
         assert exchange.session is not None
         table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault(TOKENS_OF_SESSION, {})
         if exchange.auth not in table and len(table) < OF_SESSION:
@@ -311,7 +317,7 @@ class Authorization(Tracker):
                 token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
-        if len(site.agents) < TOKENS:
+        if len(site.agents) < MOST_TOKENS:
             site.agents.add(step.agent)
         named = urls.split(best.get("resource_metadata")) if best is not None else None
         if named is not None:

@@ -3,11 +3,20 @@
 A client is told by its Authorization alone here, since a GET carries no clientInfo. Spec: 2026-07-28 basic/versioning.
 """
 
+from typing import Any
+
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
 MOST = 500  # Authorizations of one endpoint; later ones are not told apart
+
+
+MODERN_CLIENT: ExchangeFact[bool] = ExchangeFact(
+    "modern-client", "whether its client had modern results here, and never a legacy session"
+)
+ERAS_OF_CLIENTS: EndpointFact[dict[str, set[Any]]] = EndpointFact("_eras-of-clients", "clients by the era of their results")
 
 
 class Clients(Tracker):

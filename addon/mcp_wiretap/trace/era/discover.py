@@ -6,6 +6,7 @@ Capabilities may differ by authorization, so only what the same Authorization wa
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -35,6 +36,13 @@ class Drift:
     changed: tuple[str, ...]  # members
     after_s: float
     ttl_s: float
+
+
+DISCOVERED: EndpointFact[dict[str, Discovered]] = EndpointFact("discovered", "the newest DiscoverResult, by Authorization")
+INITIALIZED: EndpointFact[dict[str, tuple[dict[str, Any], str] | None]] = EndpointFact(
+    "initialized", "capabilities of an initialize result without session id, and its flow, by Authorization"
+)
+DRIFT: ExchangeFact[Drift] = ExchangeFact("drift", "this DiscoverResult differs from a fresh one")
 
 
 class Discoveries(Tracker):

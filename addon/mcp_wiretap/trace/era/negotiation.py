@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 
-NAME = "negotiation"
-UNTOLD = "negotiation-untold"  # of an endpoint: how many steps its story leaves out
 PATIENCE = 60.0  # seconds: a fallback that comes later, on another connection, may be another run of the program (ERA006)
 STEPS = 40  # of one endpoint's story; a server with many clients tells the same story again and again
 CONNECTIONS = 8  # of one client that are remembered as its own
@@ -137,8 +136,13 @@ class Client:
     fallback_failed: bool = False  # the era it settled on failed it since
 
 
+NEGOTIATION: ExchangeFact[Part] = ExchangeFact("negotiation", "the part of this exchange in a negotiation")
+STORY: EndpointFact[list[Step]] = EndpointFact("negotiation", "the steps in which clients found the era of this endpoint")
+UNTOLD: EndpointFact[int] = EndpointFact("negotiation-untold", "how many steps of that are not kept")
+
+
 class Negotiations(Tracker):
-    name = NAME
+    name = "negotiation"
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
@@ -328,7 +332,7 @@ class Negotiations(Tracker):
 
     def resized(self) -> None:
         for forgotten in self._refused.shrink():
-            self.memory.held.free(forgotten, NAME)
+            self.memory.held.free(forgotten, self.name)
         super().resized()
 
     def _initialized(self, exchange: Exchange, message: Message) -> None:
@@ -336,14 +340,14 @@ class Negotiations(Tracker):
         endpoint, held = exchange.endpoint, self.memory.held
         if message.rpc.kind == "error":
             if not endpoint.initialize_accepted and endpoint.url not in self._refused:
-                held.keep(exchange, NAME)
+                held.keep(exchange, self.name)
                 for forgotten in self._refused.put(endpoint.url, exchange):
-                    held.free(forgotten, NAME)
+                    held.free(forgotten, self.name)
             return
         earlier = self._refused.pop(endpoint.url)
         if earlier is not None:
             self.memory.rejudge(earlier)
-            held.free(earlier, NAME)
+            held.free(earlier, self.name)
 
     def _list(self, exchange: Exchange, message: Message) -> None:
         if message.rpc.kind == "result":

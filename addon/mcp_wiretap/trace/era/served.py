@@ -3,6 +3,7 @@ and a refusal of the same request with a stray legacy header, before or after, b
 
 from collections import OrderedDict
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
@@ -15,6 +16,9 @@ LEGACY_HEADERS = ("mcp-session-id", "last-event-id")
 _CAPABILITY = {
     "tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions", "logging": "logging",
 }  # fmt: skip
+
+
+SERVED: EndpointFact[dict[str, bool]] = EndpointFact("_served", "methods that this endpoint has answered with a result")
 
 
 class Served(Tracker):

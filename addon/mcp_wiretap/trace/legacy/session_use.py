@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
@@ -87,6 +88,38 @@ class _Asked:
     params: bytes  # their digest
     exchange: Exchange
     event_id: str | None
+
+
+LEGACY: ExchangeFact[list[Note]] = ExchangeFact("legacy", "what was seen of the use of a legacy session")
+RETRY_MS: ExchangeFact[int] = ExchangeFact("retry-ms", "the newest retry field on this stream, in milliseconds")
+HAS_EVENT_ID: ExchangeFact[bool] = ExchangeFact("has-event-id", "an event of this stream has an id")
+RESUMED_BY: ExchangeFact[str] = ExchangeFact("resumed-by", "flow of the GET that came back for this stream")
+RESUMES: ExchangeFact[Exchange] = ExchangeFact("resumes", "the exchange whose stream this GET goes on with")
+RESUMED_STREAM: ExchangeFact[str] = ExchangeFact("stream", "flow of the exchange that the resumed stream began with")
+DEAD_SESSION: ExchangeFact[bool] = ExchangeFact("dead-session", "the session that it names had ended")
+SESSIONLESS_CLIENTS: EndpointFact[set[tuple[str, str] | None]] = EndpointFact("_sessionless-clients", "clients of it")
+SESSION_IDS: EndpointFact[deque[str]] = EndpointFact("_session-ids", "the last session ids that the server gave")
+NEGOTIATED: EndpointFact[set[str]] = EndpointFact("_negotiated", "revisions that initialize agreed on")
+HANDSHAKE_NOTED: SessionFact[bool] = SessionFact("_handshake-noted", "a lack of notifications/initialized was told, or is unsure")
+LAST_ID: SessionFact[Any] = SessionFact("_last-id", "id of the client's newest request")
+POSTS: SessionFact[set[str]] = SessionFact("_posts", "connections of the messages of an HTTP+SSE session")
+AUTH: SessionFact[str] = SessionFact("_auth", "the Authorization of its initialize")
+GETS: SessionFact[list[Exchange]] = SessionFact("_gets", "the last GETs of this session")
+VERSION_NOTED: SessionFact[bool] = SessionFact("_version-noted", "an unknown version was told")
+ANSWERED: SessionFact[float] = SessionFact("_answered", "when initialize was answered")
+EARLY: SessionFact[bool] = SessionFact("_early", "a request came before notifications/initialized")
+EVENT_IDS: SessionFact[OrderedDict[str, _EventId]] = SessionFact("_event-ids", "SSE event ids, with their streams")
+EVENT_ORDER: SessionFact[int] = SessionFact("_event-order", "how many event ids were seen")
+EVENTS_LOST: SessionFact[bool] = SessionFact("_events-lost", "a stream of this session was not read whole")
+RETRY_MS_OF_SESSION: SessionFact[int] = SessionFact("_retry-ms", "the newest retry field in this session, in milliseconds")
+DEAD_POSTS: SessionFact[int] = SessionFact("_dead-posts", "requests after the end of this session")
+TOLD_404: SessionFact[bool] = SessionFact("_told-404", "a request after DELETE was answered 404")
+ORPHANS: SessionFact[set[str]] = SessionFact("_orphans", "methods of server requests that belong to no call")
+ASKED_ON: SessionFact[OrderedDict[Any, _Asked]] = SessionFact("_asked-on", "requests of the server, with their streams")
+BROADCASTS: SessionFact[OrderedDict[str, tuple[Any, Exchange, float]]] = SessionFact("_broadcast", "notifications of one kind")
+SUBSCRIBED: SessionFact[OrderedDict[str, tuple[float, float]]] = SessionFact("_subscribed", "resources, since and until when")
+SUBSCRIPTIONS_LOST: SessionFact[bool] = SessionFact("_subscriptions-lost", "some of these are not kept")
+ELICITATIONS: SessionFact[OrderedDict[str, None]] = SessionFact("_elicitations", "ids of URL elicitations")
 
 
 class Usage(Tracker):
@@ -293,7 +326,7 @@ class Usage(Tracker):
             _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
         exchange.facts[RESUMES], exchange.facts[RESUMED_STREAM] = broken, known.stream
         if self._closed_early.pop(broken.flow) is not None:
-            broken.facts["resumed-by"] = exchange.flow
+            broken.facts[RESUMED_BY] = exchange.flow
             self.memory.rejudge(broken)
             self.memory.held.free(broken, NAME)
         if broken.http_method == "POST" or broken.conversation is not None:
@@ -334,7 +367,7 @@ class Usage(Tracker):
             asked = data.get("elicitations") if isinstance(data, dict) else None
             for item in asked[:50] if isinstance(asked, list) else ():
                 if isinstance(item, dict) and isinstance(item.get("elicitationId"), str):
-                    _remember(session, "elicitations", item["elicitationId"])
+                    _remember(session, ELICITATIONS, item["elicitationId"])
 
     def _initialize_answered(self, message: Message) -> None:
         request = message.request
@@ -436,7 +469,7 @@ class Usage(Tracker):
                 seen.add(method)
                 _note(exchange, Note("orphan-request", method, "after" if answered else None))
         if method == "elicitation/create" and isinstance(message.params.get("elicitationId"), str):
-            _remember(session, "elicitations", message.params["elicitationId"])
+            _remember(session, ELICITATIONS, message.params["elicitationId"])
 
     @staticmethod
     def _asked(message: Message, session: Session) -> None:
@@ -619,7 +652,7 @@ def _note(exchange: Exchange, note: Note) -> None:
         notes.append(note)
 
 
-def _remember(session: Session, what: str, value: str) -> None:
+def _remember(session: Session, what: SessionFact[OrderedDict[str, None]], value: str) -> None:
     known: OrderedDict[str, None] = session.facts.setdefault(what, OrderedDict())
     known[value] = None
     if len(known) > 1_000:

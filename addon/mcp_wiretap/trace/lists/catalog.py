@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
@@ -15,7 +16,7 @@ from mcp_wiretap.wire.secret import one_line
 
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 ITEMS = 500  # of one kind of list
-UI = 200  # ui:// resources of one endpoint
+MOST_UI = 200  # ui:// resources of one endpoint
 EMPTY = 20  # reads that gave nothing and are kept whole
 CHANGES = 50  # changes between lists that are remembered
 _LISTS = {
@@ -71,6 +72,11 @@ class UiResource:
     mime: str
     size: int
     asks: dict[str, Any]  # _meta.ui: csp, permissions, domain, prefersBorder
+
+
+LISTED: EndpointFact[dict[str, Listing]] = EndpointFact("listed", "the newest listing of tools, resources, templates and prompts")
+UI: EndpointFact[dict[str, UiResource]] = EndpointFact("ui", "what ui:// resources ask of a host")
+UI_LINKS: EndpointFact[dict[str, set[str]]] = EndpointFact("ui-links", "tools that name a ui:// resource, by URI")
 
 
 class Listed(Tracker):
@@ -172,7 +178,7 @@ class Listed(Tracker):
             if not isinstance(uri, str) or not uri.startswith("ui://"):
                 continue
             table: dict[str, UiResource] = message.exchange.endpoint.facts.setdefault(UI, {})
-            if uri not in table and len(table) >= UI:
+            if uri not in table and len(table) >= MOST_UI:
                 return
             meta = content.get("_meta")
             asks = meta.get("ui") if isinstance(meta, dict) else None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message
@@ -116,6 +117,12 @@ class _Stale:
     flow: str  # of the listen stream
     names: frozenset[Any]
     calls: list[Exchange] = field(default_factory=list)
+
+
+LIST: ExchangeFact[ListView] = ExchangeFact("list", "this page of a list beside the pages before")
+STALE_CALL: ExchangeFact[tuple[str, str]] = ExchangeFact(
+    "stale-call", "the call used a list that had run out: flows of that list and of the next one"
+)
 
 
 class Lists(Tracker):

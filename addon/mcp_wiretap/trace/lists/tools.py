@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
 from mcp_wiretap.trace.schema.annotations import Flaw, Mirror, read_tool
@@ -96,6 +97,10 @@ class _Refused:
     digest: bytes
 
 
+TOOLS_CHANGED: EndpointFact[float] = EndpointFact("tools-changed", "when the server last said that its tools changed")
+REPEATS_REFUSED: ExchangeFact[str] = ExchangeFact("repeats-refused", "flow of the refused call that this one repeats unchanged")
+
+
 class Tools(Tracker):
     name = "tools"
 
@@ -173,9 +178,9 @@ class Tools(Tracker):
             elif first.raw != definition.raw:
                 listed.twice.add(definition.name)
         self._walk(listed, message, request, here.keys())
-        facts = message.exchange.facts.setdefault("tools", [])
-        facts.extend(definitions)
-        del facts[:-NAMES]  # a legacy GET stream may carry one list after the other
+        in_exchange = message.exchange.definitions
+        in_exchange.extend(definitions)
+        del in_exchange[:-NAMES]  # a legacy GET stream may carry one list after the other
         self._shrink()
 
     def _definition(self, listed: _Set, message: Message, raw: dict[str, Any], index: int) -> ToolDefinition:
@@ -314,7 +319,7 @@ class Tools(Tracker):
             self._refused.popitem(last=False)
 
     def _note_repeat(self, exchange: Exchange, request: Message, name: str) -> None:
-        """facts["repeats-refused"]: the flow of a refused call that this one repeats without change (PAR027)."""
+        """facts[REPEATS_REFUSED]: the flow of a refused call that this one repeats without change (PAR027)."""
         refused = self._refused.get(_client(exchange), {}).get(short_key(name))
         if refused is not None and refused.at < exchange.started and refused.digest == _asked(exchange, request):
             exchange.facts[REPEATS_REFUSED] = refused.flow

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.mirrored.verdict import made, matching, octets, plain, syntax
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
@@ -33,6 +34,9 @@ class Stale:
     older: ToolDefinition
     newest_flow: str
     fresh: bool  # the older list's ttlMs had not run out
+
+
+STALE: ExchangeFact[Stale] = ExchangeFact("stale", "an older definition explains the Mcp-Param headers")
 
 
 def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[HeaderCheck]:

@@ -7,10 +7,11 @@ RPC004, A26).
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session
@@ -100,6 +101,39 @@ class _Sender:
             self.last, self.ids = value, self.ids + 1
 
 
+@dataclass(slots=True, frozen=True, kw_only=True)
+class CameBack:
+    """A request that is repeated after the server had told the client to wait."""
+
+    flow: str  # the answer with Retry-After
+    retry_after: int  # seconds
+    after_s: float  # how long the client waited
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class CapabilitiesChange:
+    """Capabilities that a client declares otherwise than in its last request."""
+
+    before: str  # flow of that request
+    added: list[str]
+    dropped: list[str]
+
+
+CAME_BACK: ExchangeFact[CameBack] = ExchangeFact("came-back", "the client repeats a request for which it was told to wait")
+CAPABILITIES_CHANGE: ExchangeFact[CapabilitiesChange] = ExchangeFact(
+    "capabilities-change", "the client declares other capabilities than in its last request"
+)
+ANSWERED_TWICE: ExchangeFact[list[AnsweredTwice]] = ExchangeFact("answered-twice", "answers to a request that had one")
+POSTED_AFTER_MODERN: ExchangeFact[bool] = ExchangeFact("posted-after-modern", "a client of the modern era posts an answer")
+CANCELS: ExchangeFact[list[CancelTarget]] = ExchangeFact("cancels", "the requests that its notifications/cancelled name")
+REUSE: ExchangeFact[list[Reuse]] = ExchangeFact("reuse", "ids that were used before")
+ASKED: SessionFact[OrderedDict[Hashable, float | None]] = SessionFact("_asked", "ids of the server's requests, and when answered")
+ASKED_DROPPED: SessionFact[bool] = SessionFact("_asked-dropped", "some of these are not kept")
+ISSUED: SessionFact[OrderedDict[Hashable, _Issued]] = SessionFact("_issued", "ids of the client's requests")
+ISSUED_DROPPED: SessionFact[bool] = SessionFact("_issued-dropped", "some of these are not kept")
+TASK_TOKENS: SessionFact[OrderedDict[Hashable, _TaskToken]] = SessionFact("_task-tokens", "progress tokens of tasks")
+
+
 class Requests(Tracker):
     """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `answered-twice` (list of
     AnsweredTwice), `capabilities-change` (flow of the request before, words added, words gone), `posted-after-modern` (a response
@@ -124,7 +158,7 @@ class Requests(Tracker):
         if len(self._limited) and exchange.kind == "mcp":
             told = self._limited.pop((exchange.endpoint.url, exchange.auth, exchange.client_info))
             if told is not None and exchange.started - told[1] < told[2]:
-                exchange.facts[CAME_BACK] = (told[0], told[2], exchange.started - told[1])
+                exchange.facts[CAME_BACK] = CameBack(flow=told[0], retry_after=told[2], after_s=exchange.started - told[1])
 
     def said(self, message: Message) -> None:
         kind, exchange = message.rpc.kind, message.exchange
@@ -231,7 +265,9 @@ class Requests(Tracker):
         self._declared.put(who, (exchange.flow, declared))
         if before is not None and before[1] != declared:
             now, then = _flat(declared), _flat(before[1])
-            exchange.facts[CAPABILITIES_CHANGE] = (before[0], sorted(now - then), sorted(then - now))
+            exchange.facts[CAPABILITIES_CHANGE] = CapabilitiesChange(
+                before=before[0], added=sorted(now - then), dropped=sorted(then - now)
+            )
 
     def _legacy(self, message: Message, session: Session) -> None:
         exchange, key = message.exchange, id_key(message.rpc.id)
@@ -327,7 +363,7 @@ class Requests(Tracker):
         """The client posted a response."""
         exchange, session = message.exchange, message.exchange.session
         if session is not None:
-            asked = session.facts.get(ASKED, {})
+            asked = session.facts.get(ASKED, OrderedDict())
             if id_key(message.rpc.id) in asked:
                 asked[id_key(message.rpc.id)] = message.at
         elif (exchange.endpoint.url, exchange.connection) in self._modern_places:
@@ -359,9 +395,10 @@ class Requests(Tracker):
         elif not session.initialize_flow or session.facts.get(ISSUED_DROPPED) or session.facts.get(ASKED_DROPPED):
             state = "unknown-session"
         elif message.party == "client":
-            state, flow = _state(session.facts.get(ISSUED, {}).get(key), message.at)
+            state, flow = _state(session.facts.get(ISSUED, OrderedDict()).get(key), message.at)
         else:
-            state = _state_of_asked(session.facts.get(ASKED, {}), key, message.at)
+            asked = session.facts.get(ASKED)
+            state = _state_of_asked(asked if asked is not None else {}, key, message.at)
         exchange.facts.setdefault(CANCELS, []).append(CancelTarget(target, state, flow))
 
 
@@ -392,7 +429,7 @@ def _event_id(exchange: Exchange) -> str | None:
     return stream.items[-1].event.id if stream is not None and stream.items and stream.count == len(stream.items) else None
 
 
-def _state_of_asked(asked: dict[Hashable, float | None], key: Hashable, at: float) -> str:
+def _state_of_asked(asked: Mapping[Hashable, float | None], key: Hashable, at: float) -> str:
     """What became of a request of the server that it cancels."""
     if key not in asked:
         return "unknown"

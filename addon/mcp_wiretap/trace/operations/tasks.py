@@ -13,9 +13,10 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Literal
 
-from mcp_wiretap.trace.streams.subscriptions import LISTENS
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message, Status, ToolDefinition
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -117,6 +118,19 @@ class TaskView:
     result_flow: str = ""  # legacy: the tasks/result that had given the result before this request was sent
 
 
+TASK: ExchangeFact[TaskView] = ExchangeFact("task", "the task that this exchange made or names")
+CANCELS_TASK: ExchangeFact[Task] = ExchangeFact("cancels-task", "the task that its notifications/cancelled names")
+PROGRESS_OF_TASK: ExchangeFact[dict[str, Task]] = ExchangeFact("progress-of-task", "progress of a task, by its place")
+PROGRESS_OF_ENDED_TASK: ExchangeFact[dict[str, Seen]] = ExchangeFact(
+    "progress-of-ended-task", "progress of a task that had ended, by its place"
+)
+LISTED_TASKS: ExchangeFact[dict[int, tuple[Seen, str]]] = ExchangeFact(
+    "listed-tasks", "index in an answer to tasks/list: the end seen before, and the status now"
+)
+TASKS: EndpointFact[list[Task]] = EndpointFact("tasks", "the tasks of this endpoint, the newest last")
+TOKEN_TASKS: SessionFact[OrderedDict[Any, Task]] = SessionFact("_token-tasks", "tasks by progress token")
+
+
 class Tasks(Tracker):
     name = "tasks"
 
@@ -162,7 +176,7 @@ class Tasks(Tracker):
             self._cancelled(message)
 
     def _cancelled(self, message: Message) -> None:
-        """`facts["cancels-task"]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
+        """`facts[CANCELS_TASK]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
         ids over and over: of a call it is the newest request with that id on the same connection."""
         exchange, named = message.exchange, message.params.get("requestId")
         task = self.find(exchange, named)
@@ -184,7 +198,7 @@ class Tasks(Tracker):
         related = message.meta.get("io.modelcontextprotocol/related-task")
         task = self.find(message.exchange, related.get("taskId")) if isinstance(related, dict) else None
         if not isinstance(related, dict) and (session := message.exchange.session) is not None:
-            task = session.facts.get(TOKEN_TASKS, {}).get(id_key(message.params.get("progressToken")))
+            task = session.facts.get(TOKEN_TASKS, OrderedDict()).get(id_key(message.params.get("progressToken")))
             if task is not None:
                 message.exchange.facts.setdefault(PROGRESS_OF_TASK, {})[message.where] = task
         end = task.terminal if task is not None else None
@@ -237,7 +251,7 @@ class Tasks(Tracker):
         task.last_news = message.at
 
     def _listed(self, message: Message, request: Message) -> None:
-        """`facts["listed-tasks"]`: index in an answer to tasks/list -> the task's end as seen before, and its status now."""
+        """`facts[LISTED_TASKS]`: index in an answer to tasks/list -> the task's end as seen before, and its status now."""
         items = message.result.get("tasks")
         for index, item in enumerate(items[:MOST_STEPS] if isinstance(items, list) else ()):
             task = self.find(request.exchange, item.get("taskId")) if isinstance(item, dict) else None

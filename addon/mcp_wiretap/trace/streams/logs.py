@@ -7,9 +7,9 @@ basic/patterns/subscriptions.
 from collections import deque
 from dataclasses import dataclass
 
-from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps

@@ -7,6 +7,7 @@ in `endpoint.facts[LISTENS]` (newest last, bounded).
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -64,6 +65,11 @@ class Listen:
     ended: float | None = None
     connection: str = ""
     settled: bool = False  # nothing is judged by it any more, and its filters are cut
+
+
+LISTEN: ExchangeFact[Listen] = ExchangeFact("listen", "the subscriptions/listen stream that this exchange is")
+LISTENS: EndpointFact[list[Listen]] = EndpointFact("listens", "the subscriptions/listen streams, the newest last")
+LOG_LEVEL: SessionFact[tuple[str | None, float]] = SessionFact("log-level", "the level that logging/setLevel set, and when")
 
 
 class Listens(Tracker):

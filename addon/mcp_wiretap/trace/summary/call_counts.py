@@ -6,6 +6,7 @@ They stand in `endpoint.facts[CALLS]`, by method and name.
 from collections import deque
 from dataclasses import dataclass, field
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -30,6 +31,9 @@ class Calls:
             return None
         ordered = sorted(self.durations)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+CALLS: EndpointFact[dict[tuple[str, str], Calls]] = EndpointFact("calls", "what became of the calls, by method and name")
 
 
 class CallCounts(Tracker):

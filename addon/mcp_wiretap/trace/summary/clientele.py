@@ -6,6 +6,7 @@ In `endpoint.facts[CLIENTELE]`, bounded. HTTP does not name clients, so two copi
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.secret import one_line
@@ -32,6 +33,9 @@ class Who:
     @property
     def key(self) -> str:
         return client_key((self.name, self.version), self.auth)
+
+
+CLIENTELE: EndpointFact[dict[tuple[tuple[str, str], str], Who]] = EndpointFact("who", "the clients seen at this endpoint")
 
 
 class Clientele(Tracker):
