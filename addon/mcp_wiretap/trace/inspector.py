@@ -256,7 +256,9 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        exchange.claim = claim.claim(exchange, session if session is not None and session.serves else None)
+        exchange.claim = claim.claim(
+            exchange, session if session is not None and session.serves else None, self.sessions.agreed(exchange)
+        )
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
