@@ -1,5 +1,6 @@
 """The command `mcp-wiretap`, and `python -m mcp_wiretap`."""
 
+import os
 import sys
 
 
@@ -15,4 +16,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path and sys.path and sys.path[0] == os.getcwd():  # noqa: PTH109
+        del sys.path[0]  # modules of the current directory, where `python -m` looks first, are not ours to run
     sys.exit(main())

@@ -329,7 +329,7 @@ def _recorder(path: str) -> "subprocess.Popen[bytes] | None":
     """The process that writes the recording: it loads more than a client would wait for, and outlives us if we are killed."""
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "mcp_wiretap.proxy.stdio.recorder", path],
+            [sys.executable, "-P", "-m", "mcp_wiretap.proxy.stdio.recorder", path],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     except OSError as error:

@@ -272,7 +272,8 @@ class Inspector:
                 while len(self._spoken) > self.limits.state:
                     del self._spoken[next(iter(self._spoken))]
         else:
-            exchange.claim = claim.claim(exchange, session if session is not None and session.serves else None)
+            named = session if session is not None and session.serves else None
+            exchange.claim = claim.claim(exchange, named, self.sessions.agreed(exchange))
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
