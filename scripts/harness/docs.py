@@ -1,7 +1,7 @@
 """Writes the generated pages of the documentation and builds the site.
 
-Generated are one page a rule, an index of the rules, the options and the commands. They are kept in the repository, so that they can be
-read there; `--check` says which of them are stale.
+Generated are one page a rule, an index of the rules, the options and the commands. They are kept in the repository, so that
+they can be read there; `--check` says which of them are stale.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 def console_commands() -> str:
     found: dict[str, Any] = {}
     for module in {member.__module__ for member in wiretap.Wiretap.__mro__ if member.__module__.startswith("mcp_wiretap")}:
-        for name, function in inspect.getmembers(sys.modules[module]):
+        for _, function in inspect.getmembers(sys.modules[module]):
             for member in [function, *vars(function).values()] if inspect.isclass(function) else [function]:
                 if command := getattr(member, "command_name", None):
                     found[command] = member
@@ -131,7 +131,7 @@ def cell(text: str) -> str:
 
 
 def stale() -> list[Path]:
-    """Return the generated pages that are missing, or say something else than what is checked in; and those that are left over."""
+    """Return the generated pages that are missing, stale or left over."""
     made = pages()
     changed = [path for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     return changed + [path for path in RULES.glob("*.md") if path not in made]
