@@ -88,7 +88,4 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _names_secret(name: str) -> bool:
-    lower = name.lower()
-    return name in MEMBERS or any(
-        word in lower for word in ("token", "secret", "password", "passwd", "apikey", "api_key", "credential")
-    )
+    return looks_secret(name)
