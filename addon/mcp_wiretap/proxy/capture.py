@@ -211,13 +211,15 @@ class Capture:
             # After the body is in the flow: a fault in the trace must not cost it.
             self.trace.feed(ExchangeEnded(trace_id, at, None, True, ended_by, error, tap.dropped), flow)
             return
-        response = flow.response
+        response, server = flow.response, flow.server_conn
+        reached = server.timestamp_tcp_setup is not None and (not server.tls or server.timestamp_tls_setup is not None)
+        connected = response is not None or ended_by == "client" or reached
         body = response.data.content if response is not None else None
         streamed = False
         if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
             self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
             streamed, body = True, None
-        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error), flow)
+        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error, connected=connected), flow)
 
     def close(self) -> None:
         """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""

@@ -32,6 +32,8 @@ def settle(exchange: Exchange) -> None:
 
 def raw(exchange: Exchange) -> str:
     """The words as they came, on one line: to be searched, not to be shown. "" where nothing was said."""
+    if exchange.status is not None and 300 <= exchange.status < 400:
+        return _of_redirect(exchange)
     if exchange.outcome in ("complete", "accepted"):
         own = posted(exchange)
         return message_words(own) if own is not None else _of_tool_error(exchange)
@@ -105,6 +107,20 @@ def quoted(words: str, limit: int = QUOTED) -> str:
     if shown.endswith("…") and not words.endswith("…"):
         shown = shown[:-1].rstrip("\\") + "…"
     return f'"{safe(shown)}"'
+
+
+def _of_redirect(exchange: Exchange) -> str:
+    """Where an MCP request is sent on to; of a step of authorization what the redirect says of a failure."""
+    location = exchange.response_fields.first("location") if exchange.response_fields is not None else None
+    if location is None:
+        return ""
+    if exchange.kind == "mcp":
+        return concealed(location[: plain_text.LONGEST])
+    query = location[: plain_text.LONGEST].partition("?")[2] or location[: plain_text.LONGEST].partition("#")[2]
+    if "error=" not in query:
+        return ""
+    given = form.read(query.partition("#")[0])
+    return plain_text.json_words({name: given.get(name) for name in ("error", "error_description")})
 
 
 def _of_tool_error(exchange: Exchange) -> str:
