@@ -6,6 +6,7 @@ import pytest
 from mitmproxy import exceptions
 from mitmproxy.test import taddons
 
+from mcp_wiretap.proxy import options
 from mcp_wiretap.proxy.wiretap import Wiretap
 from tests.proxy import flows
 
@@ -152,3 +153,27 @@ def test_the_comment_column_is_added_to_mitmwebs_default_columns():
                 addon.context.options.update(web_columns=columns)
             addon.running()
             assert addon.context.options.web_columns[-1] == expected
+
+
+@pytest.mark.parametrize(("given", "says"), [("mcp_comments=1", "mcp_comments; did you mean mcp_comment"), ("mcp_q=1", "mcp_q")])
+def test_an_option_that_nobody_has_is_told_when_mitmproxy_runs(given, says, caplog):
+    with taddons.context() as context:
+        addon = Wiretap()
+        context.options.set(given, "theirs_not_ours=1", defer=True)
+        context.master.addons.add(addon)
+        options.tell_unknown(context.options)
+        assert f"There is no option {says}" in caplog.text
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_an_option_of_another_addon_is_not_told(caplog):
+    class Theirs:
+        def load(self, loader):
+            loader.add_option("mcp_fault", str, "", "An option of somebody else's.")
+
+    with taddons.context() as context:
+        context.options.set("mcp_fault=x", defer=True)
+        context.master.addons.add(Theirs(), Wiretap())
+        options.tell_unknown(context.options)
+        assert not caplog.records
+        assert context.options.mcp_fault == "x"

@@ -51,7 +51,7 @@ class Loaded:
             if self._provisional is None:
                 self._provisional = self._watch()
             for event in self._events(flow):
-                self._provisional.feed(event, flow)
+                self._provisional.feed(event, flow, lambda: flow)
         self._wait()
 
     def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:

@@ -15,6 +15,7 @@ from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.rule import Rule, RuleBook, Silence, find_rules
 from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.wire.secret import safe
 
 _DEFAULT = Limits()
 
@@ -49,6 +50,11 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "Send each operation as an OpenTelemetry span to this collector: http://127.0.0.1:4318/v1/traces. What it does not take "
         "is dropped and counted. Needs the extra otlp.",
     ),
+    (
+        "mcp_fast_hooks", bool, True,
+        "Call only those of mitmproxy's own addons that have a hook, where its source is a known one: saves about a third of the "
+        "time of a request, for all traffic. false leaves mitmproxy's own way.",
+    ),
 )  # fmt: skip
 NAMES = frozenset(name for name, *_ in _OPTIONS)
 
@@ -71,6 +77,15 @@ def _check_given(given: OptManager) -> None:
             except exceptions.OptionsError as error:
                 del given.deferred[name]
                 logging.getLogger(__name__).error("%s", error)
+
+
+def tell_unknown(given: OptManager) -> None:
+    """Warn of options `mcp_...` that nobody has, neither we nor another script: mitmproxy keeps them and says nothing."""
+    for name in sorted(given.deferred):
+        if name.startswith("mcp_"):
+            near = selection.nearest(name, NAMES)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            logging.getLogger(__name__).warning("There is no option %s%s", safe(name), hint)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from mcp_wiretap.report import comment
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Token
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS, AuthorizationFlow, Token
 from mcp_wiretap.trace.model import Exchange
 
 NAMES = 3  # of one line
@@ -115,9 +115,9 @@ def _foreseen(exchange: Exchange) -> str:
 
 def _answered(exchange: Exchange) -> bool:
     """Whether a token was let in after a request without one was refused."""
-    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization", [])
+    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS, [])
     for flow in flows:
         if any(step.flow == exchange.flow for step in flow.steps):
             return flow.tokens > 0 and not flow.reopened
-    tokens: dict[str, Token] = exchange.endpoint.facts.get("tokens", {})
+    tokens: dict[str, Token] = exchange.endpoint.facts.get(TOKENS, {})
     return not exchange.auth and any(token.accepted for token in tokens.values())

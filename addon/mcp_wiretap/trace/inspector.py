@@ -6,7 +6,7 @@ annotation changed. Nothing here reads a clock, a socket or a file; events come 
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mcp_wiretap.trace.authorization import Authorization
@@ -46,11 +46,15 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.sse import SseParser
+from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.sse import SseEvent, SseParser
 
 # Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
 # may still be proven an MCP endpoint.
 _ERA, _UNPROVEN = "era", "unproven"
+
+_LARGE = 16 << 10  # bytes of a message that take more than a moment to look through
+_PIECE = 8 << 10  # bytes of an event stream read at once: more than a thousand events find room in them
 
 _BODILESS = frozenset({202, 204, 205, 304})  # statuses whose responses have no body to record
 
@@ -153,7 +157,7 @@ class Inspector:
         for tracker in self.trackers:
             for exchange in tracker.finished() or ():
                 if not exchange.released:
-                    exchange.facts["finished"] = True
+                    exchange.finished = True
                 self.rejudge(exchange)
         changed = list(self._changed.values())
         self._changed.clear()
@@ -185,6 +189,7 @@ class Inspector:
 
     def rejudge(self, exchange: Exchange) -> None:
         """Judge an earlier exchange anew, by what is known now."""
+        breathe()
         if not exchange.released:
             claim.settle(exchange)
             self.judge.again(exchange)
@@ -224,6 +229,7 @@ class Inspector:
         if exchange.kind != "other":
             for message in exchange.sent:
                 self._tell(self._on_said, message)
+                breathe()
             if exchange.kind == "mcp":
                 mirror.check(exchange)
             claim.settle(exchange)
@@ -277,6 +283,7 @@ class Inspector:
         if exchange is None or open_ is None or exchange.stream is None or exchange.over:
             return
         data = event.data
+        exchange.large = exchange.large or len(data) > _LARGE
         room = self.limits.stream - open_.kept
         if len(data) > room:
             self.count_dropped("stream bytes", len(data) - max(room, 0))
@@ -291,9 +298,7 @@ class Inspector:
     def _parse(self, exchange: Exchange, open_: _Open, data: bytes, at: float) -> None:
         stream = exchange.stream
         assert stream is not None
-        events = open_.parser.feed(data)
-        stream.retry = open_.parser.retry
-        for sse in events:
+        for sse in self._events(stream, open_.parser, data):
             stream.count += 1
             stream.times.append(at)
             stream.first_at = stream.first_at if stream.first_at is not None else at
@@ -314,10 +319,25 @@ class Inspector:
                 self._receive(message, sse.size)
             if exchange.kind != "other":
                 self.judge.event(item)
+            breathe()
         stream.comments = open_.parser.comments
         if exchange.kind != "other":
             outcome.settle(exchange)
             self.touched(exchange)
+
+    def _events(self, stream: Stream, parser: SseParser, data: bytes) -> Iterator[SseEvent]:
+        """The events that these bytes complete, up to the limit for a stream."""
+        for start in range(0, len(data), _PIECE):
+            if stream.unread:
+                return
+            events = parser.feed(data[start : start + _PIECE])
+            stream.retry = parser.retry
+            for event in events:
+                if stream.count >= self.limits.stream_events:
+                    stream.unread = True
+                    self.count_dropped("unread streams")
+                    return
+                yield event
 
     def _http_sse(self, exchange: Exchange, address: str, at: float) -> None:
         """ERA012: a GET stream that begins with an `endpoint` event is the 2024-11-05 transport."""
@@ -430,6 +450,11 @@ class Inspector:
                 exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
                 if open_.decoder.problem is not None:
                     exchange.unchecked.append(Unchecked("event stream", open_.decoder.problem))
+            if exchange.stream.unread:
+                exchange.unchecked.append(
+                    Unchecked("event stream", f"what follows its first {exchange.stream.count} events is not read")
+                )
+                return
             tail = open_.parser.finish()
             exchange.stream.unfinished, exchange.stream.foreign = tail.unfinished, tail.foreign.decode("utf-8", "replace")
             exchange.body_words = error_words.stream_words(exchange)
@@ -444,6 +469,7 @@ class Inspector:
                 if exchange.kind != "other" or exchange.endpoint.proven:
                     for message in said:
                         self._receive(message)
+                        breathe()
 
     def _keep_undecided(self, exchange: Exchange) -> None:
         waiting = self._undecided.setdefault(exchange.endpoint.url, [])
@@ -551,6 +577,7 @@ class Inspector:
 
     def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
         for hook in hooks:
+            breathe()
             for changed in hook(thing) or ():
                 self.rejudge(changed)
 
@@ -571,6 +598,7 @@ class Inspector:
     def _reading(self, exchange: Exchange, body: bytes | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
+        exchange.large = exchange.large or len(body) > _LARGE
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
         _leave_unread(exchange, reading, what)
         return reading
