@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from mcp_wiretap.report import comment
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS, AuthorizationFlow, Token
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS
 from mcp_wiretap.trace.model import Exchange
 
 NAMES = 3  # of one line
