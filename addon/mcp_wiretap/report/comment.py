@@ -31,6 +31,11 @@ _ASIDE = frozenset({"ERA003", "PAR023", "PAR031"})  # notes of how it went, not 
 
 def comment(exchange: Exchange) -> str:
     """The line of an exchange; "" where nothing is to be said of it."""
+    with secret.knowing(exchange.secrets):
+        return _comment(exchange)
+
+
+def _comment(exchange: Exchange) -> str:
     if exchange.kind == "other" and not exchange.findings:
         return ""
     line = f"{_subject(exchange)} -> {outcome(exchange)}"
@@ -201,6 +206,11 @@ def mark(exchange: Exchange) -> str:
 
 def metadata(exchange: Exchange) -> dict[str, str | int]:
     """Flat facts for mitmproxy's `~meta`. A key without a value is absent."""
+    with secret.knowing(exchange.secrets):
+        return _metadata(exchange)
+
+
+def _metadata(exchange: Exchange) -> dict[str, str | int]:
     if exchange.kind == "other":
         return {}
     found: dict[str, str | int] = {}

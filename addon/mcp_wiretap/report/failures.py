@@ -115,9 +115,8 @@ def _foreseen(exchange: Exchange) -> str:
 
 def _answered(exchange: Exchange) -> bool:
     """Whether a token was let in after a request without one was refused."""
-    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS, [])
-    for flow in flows:
+    for flow in exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or ():
         if any(step.flow == exchange.flow for step in flow.steps):
             return flow.tokens > 0 and not flow.reopened
-    tokens: dict[str, Token] = exchange.endpoint.facts.get(TOKENS, {})
+    tokens = exchange.endpoint.facts.get(TOKENS) or {}
     return not exchange.auth and any(token.accepted for token in tokens.values())

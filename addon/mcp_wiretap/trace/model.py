@@ -17,6 +17,7 @@ from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era, version_kind
+from mcp_wiretap.wire.secret import KnownSecrets
 from mcp_wiretap.wire.sse import SseEvent
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
@@ -239,6 +240,7 @@ class Exchange:
     error_code: int | None = None
     error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)  # of the trace, for `knowing`
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
     @property

@@ -36,7 +36,8 @@ def _of_mcp(exchange: Exchange) -> Outcome:
     if exchange.stream is not None:
         return _of_stream(exchange, exchange.stream)
     if exchange.ended_by == "client":
-        return "cancelled"
+        # A listen that is no event stream: a client waits for events that it could not read, and gives up.
+        return "broken" if exchange.method == "subscriptions/listen" and exchange.status is not None else "cancelled"
     if exchange.over and (exchange.status is None or exchange.ended_by in ("server", "unknown")):
         return "broken"
     if exchange.status is None:
@@ -77,7 +78,7 @@ def _of_unanswered(exchange: Exchange) -> Outcome:
 
 def _unread(exchange: Exchange) -> bool:
     reading = exchange.answer_reading
-    return reading is None or reading.kind in ("too-large", "too-deep")
+    return reading is None or reading.kind in ("too-large", "too-deep", "cut")
 
 
 def _of_answer(exchange: Exchange, answer: Message) -> Outcome:
