@@ -36,7 +36,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     ended = _ended_at(response, error)
     if response is None:
         by, why = _who(error, response, metadata)
-        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, process=exit_of(metadata)))
+        connected = by == "client" or seen.scheme == "stdio" or _connected(state["server_conn"])
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected, process=exit_of(metadata)))
         return events
     head = response["timestamp_start"]
     head = float(head) if head is not None else seen.at
@@ -156,6 +157,13 @@ def ended_by(said: str, answered: bool) -> EndedBy:
         return "server" if "peer closed connection without sending complete message body" in said else "unknown"
     refused = "Connect call failed" in said or "server closed connection" in said or said.startswith("[Errno")
     return "server" if refused else "unknown"
+
+
+def _connected(server: State) -> bool:
+    """Whether the connection to the server came about, its TLS included."""
+    if server.get("timestamp_tcp_setup") is None:
+        return False
+    return not server.get("tls") or server.get("timestamp_tls_setup") is not None
 
 
 def failure(said: str, by: EndedBy) -> str:

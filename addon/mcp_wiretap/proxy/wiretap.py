@@ -270,6 +270,10 @@ def _prepare_mitmproxy() -> None:
     """Options of mitmproxy that stand in the way of MCP, changed only where they are as mitmproxy made them."""
     if _at_default("tcp_timeout"):
         ctx.options.update(tcp_timeout=TCP_TIMEOUT)
+    modes = ctx.options.mode
+    if _at_default("connection_strategy") and modes and all(mode.startswith("reverse:http") for mode in modes):
+        # With the default the proxy connects before there is a flow: a server that is not running would leave no trace.
+        ctx.options.update(connection_strategy="lazy")
     if _at_default("web_columns") and "comment" not in ctx.options.web_columns:
         ctx.options.update(web_columns=[*ctx.options.web_columns, "comment"])
 

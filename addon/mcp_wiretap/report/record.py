@@ -56,7 +56,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "index": index,
         "kind": exchange.kind,
         "endpoint": _endpoint_of(exchange),
-        "era": exchange.era if mcp else None,
+        "era": exchange.shown_era if mcp else None,
         "revision": optional(exchange.revision) if mcp else None,
         "http_method": text(exchange.http_method),
         "status": exchange.status,

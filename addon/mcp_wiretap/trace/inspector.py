@@ -488,6 +488,7 @@ class Inspector:
         """The body that came with the end, or the end of a stream."""
         open_ = self._streams.pop(event.flow, None)
         exchange.failure, exchange.dropped = event.error, exchange.dropped + event.dropped
+        exchange.connected = event.connected
         if open_ is not None and exchange.stream is not None:
             if not event.streamed and event.body:
                 exchange.stream.timed = False

@@ -8,7 +8,7 @@ from mitmproxy.flow import Error
 
 from mcp_wiretap.stdio.lines import Step
 from mcp_wiretap.stdio.session import PROCESS, STDERR, Session
-from mcp_wiretap.wire.secret import concealed, is_secret, mask
+from mcp_wiretap.wire.secret import concealed, is_secret, looks_secret, mask
 
 SCHEME = "stdio"
 TRANSPORT, COMMAND, EXIT, INPUT_ENDED = "mcp.transport", "mcp.command", "mcp.exit", "mcp.input_ended"
