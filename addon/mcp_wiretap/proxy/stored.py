@@ -58,7 +58,15 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     dropped = metadata.get("mcp.dropped")
     events.append(
         ExchangeEnded(
-            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, problem, exit_of(metadata)
+            flow,
+            ended,
+            body,
+            streamed,
+            by,
+            why,
+            dropped if isinstance(dropped, int) else 0,
+            decode_problem=problem,
+            process=exit_of(metadata),
         )
     )
     return events
