@@ -103,6 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     _export(commands)
     _extract(commands)
     _replay(commands)
+    commands.add_parser(
+        "stdio",
+        help="stand in place of a stdio server and show what it says",
+        usage="mcp-wiretap stdio [--name N] [--inline] [--record FILE.flow] [--] COMMAND [ARG...]",
+    )
+    _wrap(commands)
     _trust(commands)
     commands.add_parser(
         "addon-path",
@@ -156,6 +162,36 @@ def _serve(commands: "argparse._SubParsersAction[_Parser]") -> None:
     serve.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
     serve.add_argument("--endpoint", metavar="URL", help="play this endpoint of the recording only")
     _timing(serve)
+
+
+def _wrap(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    wrap = commands.add_parser(
+        "wrap",
+        help="put the stdio servers of a client behind mcp-wiretap",
+        description="Writes `mcp-wiretap stdio` in front of the stdio servers in a client's configuration, so that a running "
+        "mcp-wiretap web, console or dump shows what they say. Shows what it will do, asks, and keeps a backup.",
+    )
+    _configuration(wrap)
+    wrap.add_argument("--inline", action="store_true", help="let each message be held, edited or answered in the proxy")
+    wrap.add_argument("--http", action="store_true", help="point HTTP servers at a reverse proxy of this machine, too")
+    wrap.add_argument("--port", type=_port, default=8081, metavar="N", help="with --http: the first port (default: 8081)")
+    unwrap = commands.add_parser(
+        "unwrap",
+        help="put a client's configuration back as it was",
+        description="Takes `mcp-wiretap stdio` away from the servers in a client's configuration: the file is as it was before, "
+        "byte for byte, but for what was changed in it meanwhile.",
+    )
+    _configuration(unwrap)
+
+
+def _configuration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a server in the configuration (default: all)")
+    parser.add_argument(
+        "--client", metavar="CLIENT|FILE",
+        help="claude-desktop, claude-code, cursor, vscode, gemini, opencode, or a file (default: all that are found)",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, change nothing")
 
 
 def _diff(commands: "argparse._SubParsersAction[_Parser]") -> None:
