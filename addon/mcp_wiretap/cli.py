@@ -275,7 +275,7 @@ def _timing(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65535:
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 
