@@ -1,14 +1,36 @@
-"""Hosts and sites: whether two names belong together, as near as one gets without a list of public suffixes."""
+"""Hosts and sites: whether two names belong together, and whether one is a name of the user's own network."""
 
 from functools import lru_cache
+from ipaddress import ip_address
 
 from mcp_wiretap.wire import uri
 
+# Names that no public zone has: of the machine itself, of a container's host, of a home or company network.
+_PRIVATE_ZONES = (".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
 
+
+@lru_cache(maxsize=1_024)
 def site(host: str) -> str:
-    """The last two labels of a name: example.com for assets.example.com. An address is itself."""
-    labels = host.rstrip(".").split(".")
-    return host if labels[-1].isdigit() or ":" in host else ".".join(labels[-2:])
+    """The part of a name that one owner registers: example.com for assets.example.com, bank.co.uk for www.bank.co.uk. An address
+    and a name of one label are themselves; so is a public suffix, whose names belong to many."""
+    name = host.rstrip(".").lower()
+    labels = name.split(".")
+    if ":" in name or labels[-1].isdigit() or len(labels) < 2:
+        return name
+    from publicsuffix2 import get_sld  # reads its list when it is imported: only where there is a name to look up
+
+    found: str = get_sld(name) or ""
+    return found if "." in found else ".".join(labels[-2:])
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is the user's own machine, or one of a private network: by its address, or by a name that is not public."""
+    name = host.rstrip(".").lower()
+    try:
+        address = ip_address(name.strip("[]"))
+    except ValueError:
+        return "." not in name or name.endswith(_PRIVATE_ZONES)
+    return address.is_loopback or address.is_private
 
 
 def is_of(host: str, hosts: frozenset[str]) -> bool:
