@@ -113,6 +113,7 @@ def state_readable(message: Message) -> Iterator[Finding]:
     sep="2243",
     versions=MODERN,
     methods=("tools/call",),
+    transport=("http",),
 )
 def secret_in_header(message: Message) -> Iterator[Finding]:
     """Parameters that hold secrets are not mirrored into headers.
@@ -354,6 +355,7 @@ def baggage_sensitive(message: Message) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY,
     once="endpoint",
+    transport=("http",),
 )
 def session_in_url(exchange: Exchange) -> Iterator[Finding]:
     """A session id travels in Mcp-Session-Id, not in the URL. The HTTP+SSE transport of 2024-11-05 has no other place for it.
@@ -495,6 +497,7 @@ def _way_to(value: Any, text: str) -> tuple[str | int, ...]:
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY[1:],
     needs=(SESSION_TOKENS,),
+    transport=("http",),
 )
 def session_shared(exchange: Exchange) -> Iterator[Finding]:
     """A session id is good for the user who began the session, and for nobody else.
@@ -558,6 +561,7 @@ def session_shared(exchange: Exchange) -> Iterator[Finding]:
     kinds=MCP,
     once="endpoint",
     needs=("header:authorization",),
+    transport=("http",),
 )
 def plaintext(exchange: Exchange) -> Iterator[Finding]:
     """A token goes to a server on another machine over https only.
@@ -615,6 +619,7 @@ def _is_near(host: str) -> bool:
     always=True,
     kinds=MCP,
     once="endpoint",
+    transport=("http",),
 )
 def local_server_open(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """A server on the user's own machine answers only where the client calls it by a name of that machine, and not to pages of
@@ -880,6 +885,7 @@ def _texts(value: Any) -> Iterable[tuple[tuple[str | int, ...], str]]:
     sep="2243",
     versions=MODERN,
     needs=("headers",),
+    transport=("http",),
 )
 def header_injection(message: Message) -> Iterator[Finding]:
     """A value with a line break is mirrored as a sentinel, never raw or cut at the break.

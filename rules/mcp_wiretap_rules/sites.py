@@ -1,7 +1,9 @@
-"""Hosts and sites: whether two names belong together, and whether one is a name of the user's own network."""
+"""Hosts and sites: whether two names belong together, by the list of public suffixes, and which are of the user's own network."""
 
 from functools import lru_cache
 from ipaddress import ip_address
+
+from publicsuffix2 import get_sld
 
 from mcp_wiretap.wire import uri
 
@@ -9,18 +11,25 @@ from mcp_wiretap.wire import uri
 _PRIVATE_ZONES = (".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=1024)
 def site(host: str) -> str:
-    """The part of a name that one owner registers: example.com for assets.example.com, bank.co.uk for www.bank.co.uk. An address
-    and a name of one label are themselves; so is a public suffix, whose names belong to many."""
-    name = host.rstrip(".").lower()
-    labels = name.split(".")
-    if ":" in name or labels[-1].isdigit() or len(labels) < 2:
-        return name
-    from publicsuffix2 import get_sld  # reads its list when it is imported: only where there is a name to look up
+    """Return the registrable domain of a name: example.com for assets.example.com, bank.co.uk for www.bank.co.uk.
 
-    found: str = get_sld(name) or ""
-    return found if "." in found else ".".join(labels[-2:])
+    An address, a single label and a public suffix are sites of their own.
+    """
+    name = host.rstrip(".").lower()
+    if "." not in name or _is_address(name):
+        return name
+    found = str(get_sld(name) or "")
+    return found if "." in found else ".".join(name.split(".")[-2:])  # a top-level domain that the list does not have
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return name.rpartition(".")[2].isdigit()
+    return True
 
 
 def is_private(host: str) -> bool:

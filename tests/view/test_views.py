@@ -108,7 +108,7 @@ def test_any_text_is_one_scalar(text):
 @settings(max_examples=300, deadline=None)
 @example("\"'\U000e0100")  # in quotes, with a character that is written as an escape
 @example("a\U000e0100 b")  # the same in a plain scalar
-@example("\"" + " \U000e0100" * 45)  # longer than the limit only because of its escapes
+@example('"' + " \U000e0100" * 45)  # longer than the limit only because of its escapes
 def test_folding_keeps_the_words(text):
     written = yaml.scalar(text)
     rows = [(2, f"key: {written}", "a comment"), (2, "other: 1", "")]

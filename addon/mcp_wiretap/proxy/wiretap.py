@@ -1,9 +1,10 @@
 """The addon object. Its hooks translate and delegate; what they do is in the modules beside this one."""
 
 import logging
+import sys
 from collections.abc import Awaitable, Sequence
 
-from mitmproxy import contentviews, ctx, hooks
+from mitmproxy import contentviews, ctx, exceptions, hooks
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
@@ -20,10 +21,12 @@ from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
 from mcp_wiretap.proxy.replay_server import Replaying
+from mcp_wiretap.proxy.stdio.tap import Tap
 from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.wire.secret import visible
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +48,9 @@ class Wiretap(Commands, Repeating):
         self._dispatch: Dispatch | None = None
         self._frozen = Frozen()
         self._over = False
+        self._running = False
+        self._tap: Tap | None = None
+        self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
         options.add(loader)
@@ -52,10 +58,22 @@ class Wiretap(Commands, Repeating):
         contentviews.add(self.contentview)
 
     def configure(self, updated: set[str]) -> None:
+        try:
+            self._configure(updated)
+        except exceptions.OptionsError as error:
+            if not _starting():
+                raise  # mitmproxy puts the old value back and says why
+            # Raised here it would be a traceback, and logged it would end mitmproxy only when it listens.
+            print("mcp-wiretap: " + "; ".join(map(visible, str(error).split("\n"))), file=sys.stderr, flush=True)
+            sys.exit(2)
+
+    def _configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
             self._use(options.Settings.read(ctx.options))
         if updated & replay_server.OPTIONS:
             self._replay(replay_server.Wanted.read(ctx.options))
+        if self._running and updated & {"mcp_stdio", "mcp_socket"}:
+            self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
         if self._dispatch is not None and "mcp_fast_hooks" in updated:
@@ -64,7 +82,9 @@ class Wiretap(Commands, Repeating):
     def running(self) -> None:
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, _tell_unknown, bind_keys, self._mount_pages, self._dispatch_hooks, self._freeze):
+        self._running = True
+        steps = (_prepare_mitmproxy, _tell_unknown, bind_keys, self._mount_pages, self._dispatch_hooks, self._freeze, self._hear)
+        for step in steps:
             try:
                 step()
             except Exception as error:
@@ -115,6 +135,8 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def done(self) -> None:
+        if self._tap is not None:
+            self._tap.stop()
         if self._dispatch is not None:
             self._dispatch.remove()
         self._frozen.thaw()
@@ -125,6 +147,16 @@ class Wiretap(Commands, Repeating):
             self.loaded.finish()
             if self.telemetry is not None:
                 self.telemetry.close()
+
+    def _hear(self) -> None:
+        """Hear the wrappers of stdio servers, at another place than before, or no longer."""
+        if self._tap is not None:
+            self._tap.stop()
+            self._tap = None
+        reads_only = not ctx.options.server and (ctx.options.rfile or ctx.options.client_replay)
+        if ctx.options.mcp_stdio and not reads_only:
+            self._tap = Tap(ctx.options.mcp_socket, lambda: self._capture, self.faults)
+            self._tap.start()
 
     def _send_to(self, endpoint: str) -> None:
         """Send spans to another collector, or to none."""
@@ -192,6 +224,10 @@ class Wiretap(Commands, Repeating):
             self._frozen.freeze()
 
     def _use(self, settings: options.Settings) -> None:
+        for line in settings.told:
+            if line not in self._told:
+                self._told.add(line)
+                logger.warning("mcp-wiretap: %s", visible(line))
         if self.watch is None or self.loaded is None or self._capture is None:
             self.watch = Watch(settings, _tell, self.faults)
             self.loaded = Loaded(settings, _tell, self.faults)
@@ -220,6 +256,12 @@ def _tell(flows: Sequence[HTTPFlow]) -> None:
     ctx.master.addons.trigger(hooks.UpdateHook(flows))
 
 
+def _starting() -> bool:
+    """Whether one of mitmproxy's tools is starting, and does not listen yet."""
+    server = ctx.master.addons.get("proxyserver")
+    return server is not None and not server.is_running and ctx.master.addons.get("errorcheck") is not None
+
+
 def _tell_unknown() -> None:
     options.tell_unknown(ctx.options)
 
@@ -228,6 +270,10 @@ def _prepare_mitmproxy() -> None:
     """Options of mitmproxy that stand in the way of MCP, changed only where they are as mitmproxy made them."""
     if _at_default("tcp_timeout"):
         ctx.options.update(tcp_timeout=TCP_TIMEOUT)
+    modes = ctx.options.mode
+    if _at_default("connection_strategy") and modes and all(mode.startswith("reverse:http") for mode in modes):
+        # With the default the proxy connects before there is a flow: a server that is not running would leave no trace.
+        ctx.options.update(connection_strategy="lazy")
     if _at_default("web_columns") and "comment" not in ctx.options.web_columns:
         ctx.options.update(web_columns=[*ctx.options.web_columns, "comment"])
 
