@@ -109,6 +109,7 @@ def _parser(*wanted: str) -> argparse.ArgumentParser:
             description=f"Starts {tool} with the addon loaded. All arguments go to {tool}; --options lists its options, ours "
             "begin with mcp_.",
         )
+    commands.add_parser("stdio", help="a server on stdio, seen by the inspector", add_help=False)  # it reads its own arguments
     for name, what in COMMANDS.items():
         if wanted and name not in wanted:
             commands.add_parser(name, help=what)

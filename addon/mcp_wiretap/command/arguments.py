@@ -54,7 +54,7 @@ def positive(text: str) -> int:
 
 
 def port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65535:
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 
