@@ -6,7 +6,6 @@ Where a request has several faults any error that fits one of them is right (HTS
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
@@ -531,13 +530,13 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     if origin != "null":
         if len(origin) > 2_000:
             return
-        asked, named = uri.host(origin), uri.host("//" + (exchange.authority or "")) or host
-        if asked is None or _is_local(asked) or sites.is_of(asked, frozenset({host, named})):
+        asked = uri.host(origin)
+        if asked is None or sites.is_private(asked) or sites.is_of(asked, _own_names(exchange, host)):
             return
     fields = exchange.response_fields
     allowed = fields.first("access-control-allow-origin") if fields is not None else None
     opened = allowed in ("*", origin)
-    local = _is_local(host)
+    local = sites.is_private(host)
     if opened and not local:
         return
     yield Finding(
@@ -548,15 +547,12 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     )
 
 
-def _is_local(host: str) -> bool:
-    """Loopback or private: what a page in the user's browser should not reach."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_private
+def _own_names(exchange: Exchange, host: str) -> frozenset[str]:
+    """The names whose pages may call a server. What a request calls it is one of them for a public server only: where a name was
+    bound to a private address by somebody else, Host and Origin agree."""
+    if sites.is_private(host):
+        return frozenset({host})
+    return frozenset({host, uri.host("//" + (exchange.authority or "")) or host})
 
 
 @rule(

@@ -533,7 +533,7 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
     stream, request, session = exchange.stream, exchange.request, exchange.session
     if stream is None or request is None or exchange.http_method != "POST":
         return
-    if request.answer is not None and "resumed-by" not in exchange.facts:
+    if request.answer is not None and RESUMED_BY not in exchange.facts:
         return
     if exchange.ended_by not in ("complete", "server") or exchange.dropped or stream.decode_problem:
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_wiretap.command.jsonc import Node, parse
+from mcp_wiretap.command.work.jsonc import Node, parse
 from mcp_wiretap.stdio.naming import clean
 
 TABLES = ("mcpServers", "servers", "mcp")  # members that hold servers by name
