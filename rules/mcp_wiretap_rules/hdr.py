@@ -565,7 +565,7 @@ JSON, SSE = "application/json", "text/event-stream"
 def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
-        return (JSON, SSE) if _is_mcp_message(exchange) else ()
+        return (JSON, SSE) if is_mcp_message(exchange) else ()
     if exchange.http_method == "GET" and not exchange.claim.modern:
         # The version alone does not make an MCP GET: clients send it with the metadata of OAuth, too.
         fields = exchange.request_fields
@@ -583,7 +583,7 @@ _MCP_WORDS = frozenset(
 )  # fmt: skip
 
 
-def _is_mcp_message(exchange: Exchange) -> bool:
+def is_mcp_message(exchange: Exchange) -> bool:
     """Whether the body is JSON-RPC of MCP: by its claim, its session, its headers or its method."""
     if not any(message.rpc.kind != "invalid" for message in exchange.sent):
         return False
@@ -616,10 +616,11 @@ def _positive(quality: str) -> bool:
         return True
 
 
-def _media_type(exchange_value: str | None) -> str:
-    if exchange_value == JSON:
+def media_type(value: str | None) -> str:
+    """The media type of a Content-Type, without its parameters; "" where there is none."""
+    if value == JSON:
         return JSON
-    return wire.trim_ows((exchange_value or "").partition(";")[0]).lower()
+    return wire.trim_ows((value or "").partition(";")[0]).lower()
 
 
 @rule(
@@ -646,10 +647,10 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
           header Content-Type: application/json; charset=utf-8
           -> result {"tools": []}
     """
-    if exchange.http_method != "POST" or not _is_mcp_message(exchange):
+    if exchange.http_method != "POST" or not is_mcp_message(exchange):
         return
     value = exchange.request_fields.first("content-type")
-    if _media_type(value) != JSON:
+    if media_type(value) != JSON:
         said = f"Content-Type says {say(value)}" if value is not None else "Content-Type is missing"
         yield Finding(f"{said}, the body is JSON", [evidence("request.header:Content-Type", value, JSON)])
 
@@ -681,10 +682,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     request, status = exchange.request, exchange.status
     if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
         return
-    if not _is_mcp_message(exchange):
+    if not is_mcp_message(exchange):
         return
     value = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
-    media = _media_type(value)
+    media = media_type(value)
     where = "response.header:Content-Type"
     if media == SSE:
         if exchange.stream is not None and exchange.stream.foreign and not exchange.stream.decode_problem:
@@ -938,7 +939,7 @@ def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
 
 def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fields) -> Iterator[Finding]:
     content_type = fields.first("content-type")
-    if reading is None or (content_type is not None and _media_type(content_type) != JSON):
+    if reading is None or (content_type is not None and media_type(content_type) != JSON):
         return
     if content_type == JSON and reading.kind != "not-utf8" and not reading.bom:
         return
