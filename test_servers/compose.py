@@ -21,7 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from test_servers import tasks_legacy, tasks_modern
 from test_servers.config import Config, PresetRef
-from test_servers.faults import Fault, all_faults
+from test_servers.misbehaviours import Fault, all_faults
 from test_servers.presets import all_presets
 from test_servers.registry import Item, Kind, TaskPlan, ToolItem, text_result
 from test_servers.world import TASKS_EXTENSION, Call, Context, World, compact, era_of, missing_capability, plain, refuse

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.alias_generators import to_camel
 
-from test_servers.faults import all_faults
+from test_servers.misbehaviours import all_faults
 from test_servers.presets import all_presets
 from test_servers.registry import Kind
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Severity
-from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire.secret import one_line
 
 type Steps = tuple[str | int, ...]

@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.lists import CACHEABLE, LISTS, NAME, ListView
+from mcp_wiretap.trace.lists.pagination import CACHEABLE, LISTS, NAME, ListView
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

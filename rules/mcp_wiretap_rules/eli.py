@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.schema import check, kind_of
+from mcp_wiretap.trace.schema.fits import check, kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps

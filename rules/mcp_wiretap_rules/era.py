@@ -1,6 +1,6 @@
 """ERA: how client and server find out which era they share (2026-07-28 basic/versioning).
 
-Catalogue entries that say how to judge (ERA001, ERA002, ERA005, ERA010, ERA019, ERA023) shape `mcp_wiretap.trace.era` and the
+Catalogue entries that say how to judge (ERA001, ERA002, ERA005, ERA010, ERA019, ERA023) shape `mcp_wiretap.trace.era.claim` and the
 scoping of rules. ERA011 and ERA016 are told by ERA015, HTS006 and MET001, ERA012 by LEG024, ERA013 by the era of the endpoint;
 tasks/list and tasks/result, of which ERA015 speaks as well, by TSK017.
 """
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.expectation import Broken
-from mcp_wiretap.trace.faults import header_faults, other_faults
+from mcp_wiretap.trace.era.expectation import Broken
+from mcp_wiretap.trace.era.negotiation import Part, Refusal
+from mcp_wiretap.trace.mirrored.request_faults import header_faults, other_faults
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.negotiation import Part, Refusal
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

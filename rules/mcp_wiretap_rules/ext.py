@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.discover import advertised
+from mcp_wiretap.trace.era.discover import advertised
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Severity
-from mcp_wiretap.trace.schema import check, kind_of
+from mcp_wiretap.trace.schema.fits import check, kind_of
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import looks_secret, one_line
 

@@ -1,6 +1,6 @@
 """HDR: the headers of a request and of its answer (2026-07-28 basic/transports/streamable-http#request-metadata).
 
-The mirrored headers are compared once, by `mcp_wiretap.trace.mirror`; the rules read its checks. Entries of the catalogue that
+The mirrored headers are compared once, by `mcp_wiretap.trace.mirrored.check`; the rules read its checks. Entries of the catalogue that
 say how to compare have no rule here: names in any case (HDR011), outer whitespace (HDR012), comma lists (HDR023).
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace import era
+from mcp_wiretap.trace.era import claim
 from mcp_wiretap.trace.finding import Party
-from mcp_wiretap.trace.header_check import METHOD, NAME, VERSION
-from mcp_wiretap.trace.mirror import CORE_NAMES, NAME_SOURCE
+from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
+from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire import revision as rev
@@ -780,7 +780,7 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     if value is None or request is None or request.exchange is not exchange:
         return
     # A legacy server that refuses a probe, or takes it for one of its own, may well hand out a session id.
-    if era.is_modern_answer(message, request, exchange.status, exchange.claim):
+    if claim.is_modern_answer(message, request, exchange.status, exchange.claim):
         yield Finding(
             f"the server, or a gateway, gives a session id with its modern answer to {request.method}",
             [evidence("response.header:Mcp-Session-Id", value)],

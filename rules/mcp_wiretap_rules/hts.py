@@ -1,6 +1,6 @@
 """HTS: HTTP status and JSON-RPC error of an answer, and whether accepting or refusing was right.
 
-A server is judged in two steps: first whether the request was faulty (`mcp_wiretap.trace.faults`), then whether the answer fits.
+A server is judged in two steps: first whether the request was faulty (`mcp_wiretap.trace.mirrored.request_faults`), then whether the answer fits.
 Where a request has several faults any error that fits one of them is right (HTS022, which gives no finding of its own).
 """
 
@@ -10,11 +10,12 @@ from ipaddress import ip_address
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace import faults, served
-from mcp_wiretap.trace.faults import Fault
+from mcp_wiretap.trace.era import served
+from mcp_wiretap.trace.era.negotiation import Part
 from mcp_wiretap.trace.finding import Severity
+from mcp_wiretap.trace.mirrored import request_faults
+from mcp_wiretap.trace.mirrored.request_faults import Fault
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
-from mcp_wiretap.trace.negotiation import Part
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
@@ -228,7 +229,7 @@ def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
         return
     if not isinstance(request.rpc.body, dict) or not isinstance(request.rpc.body.get("params", {}), dict):
         return  # RPC022: without params there is no envelope to speak of
-    lacking = [f for f in faults.envelope_faults(exchange) if f.what.startswith("the envelope has no")]
+    lacking = [f for f in request_faults.envelope_faults(exchange) if f.what.startswith("the envelope has no")]
     if not lacking:
         return
     shown = [evidence(lacking[0].where, None, "an answer of HTTP 400 with -32602")]
@@ -244,7 +245,7 @@ def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
         said = _said(status, code)
         yield Finding(f"{lacking[0].what}, and the server answered {said}", shown, severity="info" if dual else "warning")
         return
-    if faults.header_faults(exchange) or _fits(exchange, status, code, lacking):
+    if request_faults.header_faults(exchange) or _fits(exchange, status, code, lacking):
         return
     if code is None:
         if status >= 400:  # a gateway need not send JSON-RPC
@@ -262,8 +263,8 @@ def _fits(exchange: Exchange, status: int | None, code: int | None, besides: lis
     if code == rev.INVALID_PARAMS and status == 400:
         return True
     known = {fault.what for fault in besides}
-    others = [f for f in faults.other_faults(exchange) if f.what not in known]
-    if faults.fits(others, code):
+    others = [f for f in request_faults.other_faults(exchange) if f.what not in known]
+    if request_faults.fits(others, code):
         return True
     if code == rev.METHOD_NOT_FOUND and status == 404:
         return not served.is_known(exchange, exchange.method or "")
@@ -321,7 +322,7 @@ _MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")
     "removed-method-served",
     "Removed method not answered 404 + -32601",
     on="answer",
-    methods=(*faults.REMOVED, *_MAY_BE_AN_EXTENSION),
+    methods=(*request_faults.REMOVED, *_MAY_BE_AN_EXTENSION),
     level="must",
     party="server",
     era="modern",
@@ -357,7 +358,12 @@ def removed_method_served(message: Message) -> Iterator[Finding]:
     method, code = exchange.method or "", message.error_code
     if message.rpc.kind == "error" and (code == rev.METHOD_NOT_FOUND or method in _MAY_BE_AN_EXTENSION):
         return
-    if exchange.status is None or exchange.status >= 500 or faults.header_faults(exchange) or faults.other_faults(exchange):
+    if (
+        exchange.status is None
+        or exchange.status >= 500
+        or request_faults.header_faults(exchange)
+        or request_faults.other_faults(exchange)
+    ):
         return
     shown = [evidence("response.status", exchange.status, 404)]
     if message.rpc.kind == "result":
@@ -609,7 +615,7 @@ def _said_in_body(exchange: Exchange) -> str:
     if reading.kind == "not-json":
         return reading.head
     if reading.kind == "not-rpc":
-        return faults.flat(reading.value)
+        return request_faults.flat(reading.value)
     return next((_text(message) for message in exchange.received if message.rpc.kind == "error"), "")
 
 
@@ -650,7 +656,7 @@ def header_fault_accepted(message: Message) -> Iterator[Finding]:
         return
     if not isinstance(message.result.get("resultType"), str):
         return
-    found = [f for f in faults.header_faults(exchange) if not _is_missing_task_name(exchange, f)]
+    found = [f for f in request_faults.header_faults(exchange) if not _is_missing_task_name(exchange, f)]
     if not found:
         return
     worst = min(found, key=lambda f: bool(f.doubt))
@@ -709,12 +715,12 @@ def good_request_rejected(message: Message) -> Iterator[Finding]:
     exchange, code = _asked(message), message.error_code
     if exchange is None or code is None or exchange.claim.kind != "modern" or exchange.status in ELSEWHERE:
         return
-    if faults.header_faults(exchange) or faults.other_faults(exchange):
+    if request_faults.header_faults(exchange) or request_faults.other_faults(exchange):
         return
     if code == rev.HEADER_MISMATCH:
         yield from _refused_for_headers(message, exchange)
     elif code == rev.INVALID_PARAMS and exchange.status == 400:
-        key = faults.names_envelope(message)
+        key = request_faults.names_envelope(message)
         if key is not None:
             shown = [evidence(message.place("error", "message"), _text(message))]
             yield Finding(f"the request was refused for {key} in its envelope, which is right", shown)
@@ -723,7 +729,7 @@ def good_request_rejected(message: Message) -> Iterator[Finding]:
 
 
 def _refused_for_headers(message: Message, exchange: Exchange) -> Iterator[Finding]:
-    if faults.odd_headers(exchange):
+    if request_faults.odd_headers(exchange):
         return
     severity: Severity | None = None
     doubt = _unverified(message, exchange)
@@ -1430,8 +1436,8 @@ def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
         return
     if exchange.endpoint.modern is None or (code is None and (status == 404 or exchange.answer_reading is None)):
         return
-    found = faults.header_faults(exchange)
-    if not found or any(f.doubt for f in found) or faults.other_faults(exchange) or faults.method_fault(exchange):
+    found = request_faults.header_faults(exchange)
+    if not found or any(f.doubt for f in found) or request_faults.other_faults(exchange) or request_faults.method_fault(exchange):
         return
     if code == rev.MISSING_CAPABILITY or (code == rev.METHOD_NOT_FOUND and not served.is_known(exchange, exchange.method or "")):
         return  # may be right as well (HTS022)
@@ -1464,7 +1470,7 @@ def _wrong_error_severity(exchange: Exchange, code: int | None, found: list[Faul
         return "warning"  # a gateway need not send JSON-RPC
     if any(f.check is not None and f.check.header == "MCP-Protocol-Version" and f.check.raw is None for f in found):
         return "warning"  # a dual-era server may take it for a request of 2025-03-26
-    if code == rev.INVALID_PARAMS and exchange.method not in faults.PLAIN:
+    if code == rev.INVALID_PARAMS and exchange.method not in request_faults.PLAIN:
         return "warning"  # the parameters may be wrong, too
     return None
 
@@ -1522,9 +1528,9 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     part: Part | None = exchange.facts.get("negotiation")
     if part is None or part.unlisted is None or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
-    if exchange.endpoint.modern is None or faults.header_faults(exchange) or message.request is None:
+    if exchange.endpoint.modern is None or request_faults.header_faults(exchange) or message.request is None:
         return
-    besides = [*faults.envelope_faults(exchange), *faults.message_faults(exchange)]
+    besides = [*request_faults.envelope_faults(exchange), *request_faults.message_faults(exchange)]
     if besides or (code == rev.METHOD_NOT_FOUND and not served.is_known(exchange, exchange.method or "")):
         return
     text = _text(message)
@@ -1546,7 +1552,7 @@ def _legacy_version_refused(message: Message, exchange: Exchange) -> Iterator[Fi
     header = trim_ows(exchange.request_fields.first("mcp-protocol-version") or "")
     if endpoint.modern is None or not endpoint.supported or version in endpoint.supported or header != version:
         return
-    if message.request is None or faults.message_faults(exchange):
+    if message.request is None or request_faults.message_faults(exchange):
         return
     yield Finding(
         f"version {version} is not in the server's list, and the server said {message.error_code} instead of -32022",

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.legacy.session_use import Note
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.usage import Note
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.requests import Reuse
+from mcp_wiretap.trace.operations.ids import Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

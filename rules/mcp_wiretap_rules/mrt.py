@@ -9,8 +9,8 @@ from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.mrtr import SHORT, Item, Round
-from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.trace.operations.rounds import SHORT, Item, Round
+from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import mask, one_line
 from mcp_wiretap_rules.extensions import names_a_foreign_one

@@ -1,6 +1,6 @@
 """PAR: x-mcp-header annotations of tools, and the Mcp-Param-* headers that mirror arguments.
 
-Definitions are read once, by `mcp_wiretap.trace.annotations`, headers compared once, by `mcp_wiretap.trace.mirrored_params`. What
+Definitions are read once, by `mcp_wiretap.trace.schema.annotations`, headers compared once, by `mcp_wiretap.trace.mirrored.params`. What
 counts as an annotation (PAR009) and where a value is read (PAR026) is decided there and has no rule here.
 Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters.
 """
@@ -8,11 +8,11 @@ Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-param
 from collections.abc import Callable, Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace.annotations import Flaw
-from mcp_wiretap.trace.header_check import PARAM
-from mcp_wiretap.trace.mirrored_params import Stale
+from mcp_wiretap.trace.lists.tools import ToolDefinition
+from mcp_wiretap.trace.mirrored.params import Stale
+from mcp_wiretap.trace.mirrored.verdict import PARAM
 from mcp_wiretap.trace.model import HeaderCheck, Message
-from mcp_wiretap.trace.tools import ToolDefinition
+from mcp_wiretap.trace.schema.annotations import Flaw
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.revision import HEADER_MISMATCH
 from mcp_wiretap.wire.secret import one_line

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.listed import Listing
+from mcp_wiretap.trace.lists.catalog import Listing
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps

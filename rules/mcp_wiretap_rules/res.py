@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
-from mcp_wiretap.trace.discover import Drift, advertised
-from mcp_wiretap.trace.lists import NAME as LIST
-from mcp_wiretap.trace.lists import ListView
+from mcp_wiretap.trace.era.discover import Drift, advertised
+from mcp_wiretap.trace.lists.pagination import NAME as LIST
+from mcp_wiretap.trace.lists.pagination import ListView
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps

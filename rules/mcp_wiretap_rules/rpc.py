@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.requests import AnsweredTwice, CancelTarget, Reuse
+from mcp_wiretap.trace.operations.ids import AnsweredTwice, CancelTarget, Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.listed import is_unlisted, lists_uri
-from mcp_wiretap.trace.lists import ListView
+from mcp_wiretap.trace.legacy.session_use import was_subscribed
+from mcp_wiretap.trace.lists.catalog import is_unlisted, lists_uri
+from mcp_wiretap.trace.lists.pagination import ListView
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.usage import was_subscribed
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules import blocks

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcp_wiretap.rule import Severity
-from mcp_wiretap.trace.schema import kind_of
+from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 

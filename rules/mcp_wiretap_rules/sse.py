@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.progress import Progress
+from mcp_wiretap.trace.operations.progress import Progress
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace.listens import LIST_TYPES, Filter, Listen
 from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, Filter, Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line

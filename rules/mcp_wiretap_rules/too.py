@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
-from mcp_wiretap.trace import schema
-from mcp_wiretap.trace.fetched import address
-from mcp_wiretap.trace.lists import ListView
+from mcp_wiretap.trace.lists.fetched_schemas import address
+from mcp_wiretap.trace.lists.pagination import ListView
+from mcp_wiretap.trace.lists.tools import ToolDefinition
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.schema_reading import canonical_dialect
-from mcp_wiretap.trace.tasks import Task, TaskView
-from mcp_wiretap.trace.tools import ToolDefinition
+from mcp_wiretap.trace.operations.tasks import Task, TaskView
+from mcp_wiretap.trace.schema import fits
+from mcp_wiretap.trace.schema.reading import canonical_dialect
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -24,7 +24,7 @@ CALL = ("tools/call",)
 OF_TASKS = ("tasks/get", "tasks/result")
 WITH_NAMES = rev.since("2025-11-25")  # that say what a tool name looks like
 STRUCTURED = rev.since("2025-06-18")
-DEEP, MANY = schema.MOST_DEPTH, schema.MOST_NODES  # past these a schema is called extreme
+DEEP, MANY = fits.MOST_DEPTH, fits.MOST_NODES  # past these a schema is called extreme
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _UNKNOWN_TOOL = re.compile(r"unknown tool|no such tool|\btool\b.{0,200}\bnot found", re.I | re.S)
 _KNOWN_SCHEMAS = re.compile(r"https?://json-schema\.org/draft")
@@ -207,13 +207,13 @@ def schema_invalid(definition: ToolDefinition) -> Iterator[Finding | Unchecked]:
         text = f"{_named(definition)}: outputSchema is {one_line(dumps(output, most=60), 40)}, no schema object"
         yield Finding(text, [evidence(definition.place("outputSchema"), output, "a schema object")])
     for member, value in _schemas(definition):
-        reading = schema.reading_of(value)
+        reading = fits.reading_of(value)
         if isinstance(value.get("$schema"), str) and canonical_dialect(value["$schema"]) is None:
             text = f"{_named(definition)}: {member} names a dialect that is not known here: {one_line(reading.dialect, 100)}"
             yield Finding(text, [evidence(definition.place(member, "$schema"), value.get("$schema"))], "info")
         for flaw in reading.flaws[:5]:
             yield Finding(
-                f"{_named(definition)}: {member} is no valid schema: {one_line(schema.words_of(flaw), 120)}",
+                f"{_named(definition)}: {member} is no valid schema: {one_line(fits.words_of(flaw), 120)}",
                 [Evidence(definition.place(member, *flaw.path), one_line(flaw.words, 120), f"valid {reading.dialect}")],
             )
         if reading.unchecked and not reading.flaws:
@@ -253,7 +253,7 @@ def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
     holder = definition.message.exchange.facts if definition.message is not None else {}
     fetched: dict[str, str] = holder.get("fetched", {})
     for member, value in _schemas(definition):
-        for remote in schema.reading_of(value).remote[:5]:
+        for remote in fits.reading_of(value).remote[:5]:
             if _KNOWN_SCHEMAS.match(remote.words):
                 continue
             shown, at = one_line(remote.words, 100), definition.place(member, *remote.path)
@@ -295,7 +295,7 @@ def schema_too_complex(definition: ToolDefinition) -> Iterator[Finding]:
           -> tool flat {"a": {"items": {}}}
     """
     for member, value in _schemas(definition):
-        reading = schema.reading_of(value)
+        reading = fits.reading_of(value)
         if reading.depth >= DEEP or reading.nodes >= MANY:  # the reading stops there
             yield Finding(
                 f"{_named(definition)}: {member} is extreme ({one_line(reading.unchecked or 'very large', 80)})",
@@ -350,12 +350,12 @@ def _definition(message: Message) -> ToolDefinition | None:
     return view.definition if view is not None and not view.by_other else None
 
 
-def _verdict(wanted: dict[str, Any], value: Any) -> schema.SchemaVerdict:
+def _verdict(wanted: dict[str, Any], value: Any) -> fits.SchemaVerdict:
     """What a schema says of a value; nothing where part of the schema is elsewhere: what stands there may change the rest."""
-    remote = [r.words for r in schema.reading_of(wanted).remote if not _KNOWN_SCHEMAS.match(r.words)]
+    remote = [r.words for r in fits.reading_of(wanted).remote if not _KNOWN_SCHEMAS.match(r.words)]
     if remote:
-        return schema.SchemaVerdict(unchecked=f"it refers to {one_line(remote[0], 80)}, which is not fetched")
-    return schema.check(wanted, value)
+        return fits.SchemaVerdict(unchecked=f"it refers to {one_line(remote[0], 80)}, which is not fetched")
+    return fits.check(wanted, value)
 
 
 @rule(
@@ -405,7 +405,7 @@ def arguments_vs_schema(message: Message) -> Iterator[Finding | Unchecked]:
     refused = message.rpc.kind == "error" or message.result.get("isError") is True
     for problem in verdict.problems[:5]:
         yield Finding(
-            f"the arguments do not fit the schema: {one_line(schema.words_of(problem), 120)}"
+            f"the arguments do not fit the schema: {one_line(fits.words_of(problem), 120)}"
             + ("" if refused else ", and the server took them"),
             [
                 Evidence(
@@ -521,7 +521,7 @@ def structured_content_vs_output(message: Message) -> Iterator[Finding | Uncheck
     for problem in verdict.problems[:5]:
         place = message.place(*given.steps, "structuredContent", *problem.path)
         yield Finding(
-            f"structuredContent does not fit outputSchema: {one_line(schema.words_of(problem), 120)}",
+            f"structuredContent does not fit outputSchema: {one_line(fits.words_of(problem), 120)}",
             [Evidence(place, one_line(problem.words, 120), "outputSchema")],
             severity,
             related=(definition.flow,),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace.listens import Listen
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.tasks import STATUSES, Task, TaskView
+from mcp_wiretap.trace.operations.tasks import STATUSES, Task, TaskView
+from mcp_wiretap.trace.streams.subscriptions import Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from test_servers.asgi import error_body, header, send_json
 from test_servers.eras import envelope_version
-from test_servers.faults import Fault, fault
+from test_servers.misbehaviours import Fault, fault
 from test_servers.rogues.exchange import Asked, asked_of, changed_headers
 
 if TYPE_CHECKING:

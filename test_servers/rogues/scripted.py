@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from test_servers.faults import Fault, fault
+from test_servers.misbehaviours import Fault, fault
 from test_servers.rogues.exchange import (
     ANSWER,
     Asked,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import brotli
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from test_servers.faults import Fault, fault
+from test_servers.misbehaviours import Fault, fault
 from test_servers.rogues.exchange import changed_headers
 
 if sys.version_info >= (3, 14):

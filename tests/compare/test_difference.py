@@ -3,7 +3,7 @@
 from mcp_wiretap.compare.difference import Difference, compare
 from mcp_wiretap.compare.hop import Hops, pair
 from mcp_wiretap.compare.profile import Profile
-from mcp_wiretap.compare.told import as_json, as_text, hop_as_text
+from mcp_wiretap.compare.render import as_json, as_text, hop_as_text
 from mcp_wiretap.example import read_script
 from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.trace.inspector import Inspector

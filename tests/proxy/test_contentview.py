@@ -5,6 +5,7 @@ from mitmproxy import contentviews, eventsequence
 from mitmproxy.contentviews import Metadata
 
 from mcp_wiretap.proxy import loaded
+from mcp_wiretap.view import order
 from tests.proxy import flows
 
 
@@ -112,10 +113,9 @@ def test_an_empty_body_has_a_page_too(addon):
 
 
 def test_a_fault_of_the_view_falls_back_to_the_raw_body(addon, monkeypatch):
-    from mcp_wiretap.report.view import page
 
     flow = through(addon, flows.live(), flows.response(flows.result()))
-    monkeypatch.setattr(page, "request", lambda subject: 1 / 0)
+    monkeypatch.setattr(order, "request", lambda subject: 1 / 0)
     assert '"jsonrpc"' in shown(flow, "request").text
     assert addon.faults.count == 1
 

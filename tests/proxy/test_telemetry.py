@@ -7,8 +7,8 @@ from mitmproxy import exceptions
 
 from mcp_wiretap.proxy import telemetry
 from mcp_wiretap.proxy.telemetry import Telemetry
+from tests.export.collector import collector
 from tests.proxy import flows
-from tests.share.collector import collector
 
 
 def through(addon, flow):

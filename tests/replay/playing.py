@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.proxy.replaying import script_of
+from mcp_wiretap.proxy.replay_server import script_of
 from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script, build
 from mcp_wiretap.replay.server import Server, listening

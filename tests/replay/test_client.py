@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mcp_wiretap.replay.chosen import NotChosen, conversation_of, repeated, takes_of
 from mcp_wiretap.replay.client import Client, Stopped
 from mcp_wiretap.replay.http import Place
 from mcp_wiretap.replay.outcome import Report, report_of
+from mcp_wiretap.replay.render import text_of
+from mcp_wiretap.replay.scope import NotChosen, conversation_of, repeated, takes_of
 from mcp_wiretap.replay.script import Script, Take
-from mcp_wiretap.replay.telling import text_of
 from mcp_wiretap.rule import RuleBook
 from test_servers.config import CONFIGS, load, parse
 from test_servers.serving import bind, running
@@ -22,7 +22,7 @@ BOOK = RuleBook.of(select=["HDR", "PAR", "MRT"])
 
 
 def judged(name: str) -> Script:
-    from mcp_wiretap.proxy.replaying import script_of
+    from mcp_wiretap.proxy.replay_server import script_of
 
     return script_of(RECORDINGS / f"{name}.flow", BOOK)[0]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_wiretap.replay.diff import differences
+from mcp_wiretap.replay.json_diff import differences
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mitmproxy.tools.web.master import WebMaster
 from harness import run
 from mcp_wiretap import cli, project
 from mcp_wiretap.proxy import commands as addon_commands
-from mcp_wiretap.proxy import options, repeating
+from mcp_wiretap.proxy import options, replay_command
 from mcp_wiretap.rule import find_rules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,9 @@ def test_the_table_lists_every_option_with_its_default() -> None:
 
 def test_the_table_lists_every_command_with_its_key() -> None:
     rows = dict(re.findall(r"^\| `(mcp\.[a-z.]+)[^`]*` \| (.*?) \|", README, re.MULTILINE))
-    registered = set(re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands) + inspect.getsource(repeating)))
+    registered = set(
+        re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands) + inspect.getsource(replay_command))
+    )
     assert rows.keys() == registered
     for key, does, _, _ in addon_commands.KEYS:
         name = next(word for word in does.split() if word.startswith("mcp."))

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from test_servers import faults
+from test_servers import misbehaviours
 from test_servers.compose import ComposedServer, compose
 from test_servers.config import ConfigError, FaultRef, parse
 from test_servers.http import build
@@ -19,10 +19,10 @@ def test_a_fault_that_does_not_exist_is_a_bad_config() -> None:
 
 
 async def test_a_fault_changes_the_server_and_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "_registered", dict(faults.all_faults()))
+    monkeypatch.setattr(misbehaviours, "_registered", dict(misbehaviours.all_faults()))
 
-    @faults.fault("for_this_test")
-    class ForThisTest(faults.Fault):
+    @misbehaviours.fault("for_this_test")
+    class ForThisTest(misbehaviours.Fault):
         """Renames the server and adds a header."""
 
         def __init__(self, name: str, header: str = "x-fault") -> None:
@@ -43,7 +43,7 @@ async def test_a_fault_changes_the_server_and_the_bytes(monkeypatch: pytest.Monk
 
             return wrapped
 
-    kind = faults.all_faults()["for_this_test"]
+    kind = misbehaviours.all_faults()["for_this_test"]
     assert kind.summary == "Renames the server and adds a header."
     config = parse(CONFIG, "c.json")
     config.faults = [FaultRef.model_construct(fault="for_this_test", params=kind.params(name="renamed"))]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_wiretap.trace.annotations import MOST_ANNOTATIONS, MOST_POSITIONS, Mirror, read_tool
+from mcp_wiretap.trace.schema.annotations import MOST_ANNOTATIONS, MOST_POSITIONS, Mirror, read_tool
 from mcp_wiretap.wire.secret import looks_secret
 
 

@@ -1,6 +1,6 @@
 """What is kept whole after its end, for which reasons, and when it is let go."""
 
-from mcp_wiretap.trace.held import Held
+from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.model import Exchange
 from tests.trace.following import follow
 

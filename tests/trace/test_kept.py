@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.tasks import MOST_REQUESTS, Task, Tasks
+from mcp_wiretap.trace.operations.tasks import MOST_REQUESTS, Task, Tasks
 from mcp_wiretap.wire.jsonrpc import MAX_ITEMS
 from tests.trace.following import follow
 

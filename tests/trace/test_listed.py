@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_wiretap.trace.listed import fits_template
+from mcp_wiretap.trace.lists.catalog import fits_template
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Pages chained by cursor, listings compared, what is remembered of them."""
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.lists import Lists, ListView
+from mcp_wiretap.trace.lists.pagination import Lists, ListView
+from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.model import Exchange
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.trace import mirror
 from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.mirrored import check as mirror
 from mcp_wiretap.trace.model import Exchange, HeaderCheck
 
 PROPERTIES = {

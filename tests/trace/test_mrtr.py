@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.mrtr import core_of
+from mcp_wiretap.trace.operations.rounds import core_of
 from mcp_wiretap.wire.jsonrpc import read_text
 from tests.rules.running import Ran, run
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from mcp_wiretap.example import read_script
+from mcp_wiretap.trace.era.negotiation import Step
 from mcp_wiretap.trace.events import RequestSeen
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.negotiation import Step
 from tests.trace.following import INITIALIZED, SESSION, follow
 
 PROBE = "modern server/discover\n"

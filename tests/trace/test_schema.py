@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_wiretap.trace.schema import check, reading_of
-from mcp_wiretap.trace.schema_reading import read, words_of
+from mcp_wiretap.trace.schema.fits import check, reading_of
+from mcp_wiretap.trace.schema.reading import read, words_of
 from mcp_wiretap.wire.jsonrpc import read_text
 
 PERSON = {

@@ -4,10 +4,10 @@ import gc
 from typing import Any
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.trace import tools
 from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.trace.lists import tools
+from mcp_wiretap.trace.lists.tools import Tools, ToolView
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.tools import Tools, ToolView
 
 
 class Views:

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.report.pages.ledger import Ledger
-from mcp_wiretap.report.pages.traces import Traces
-from mcp_wiretap.report.view.subject import Subject, read_alone
+from mcp_wiretap.pages.ledger import Ledger
+from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.rule import Rule, RuleBook, find_rules
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.view.subject import Subject, read_alone
 from mcp_wiretap.web.site import Site
 
 HOSTILE = "<script>window.hacked=1</script>"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_wiretap.report.pages.ledger import Ledger
+from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.trace.limits import Limits
 from tests.web.looking import ROUNDS, Script
 

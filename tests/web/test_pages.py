@@ -7,10 +7,10 @@ from datetime import UTC
 import pytest
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.report.pages import apps, auth, copies, findings, logs, network, overview, streams, tasks, text, tools
-from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.pages import apps, auth, copies, findings, logs, network, overview, streams, tasks, text, tools
+from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.trace.finding import Silence
-from mcp_wiretap.trace.who import leaves
+from mcp_wiretap.trace.summary.clientele import leaves
 from tests.web.looking import LISTED, ROUNDS, Script
 
 ALL = Filter.of({})

@@ -5,8 +5,8 @@ from datetime import UTC
 
 import pytest
 
-from mcp_wiretap.report.pages import protocol
-from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.pages import protocol
+from mcp_wiretap.pages.filters import Filter
 from tests.web.looking import LISTED, ROUNDS, Script
 
 

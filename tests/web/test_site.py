@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mcp_wiretap.report.pages.filters import Filter
+from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.web.live import Live

@@ -11,8 +11,8 @@ from typing import IO
 from mcp_wiretap.command import Refused, settings, tracing
 from mcp_wiretap.command.output import replacing
 from mcp_wiretap.proxy.annotate import Words, words, write
+from mcp_wiretap.proxy.flow_io import flows_of, writer
 from mcp_wiretap.proxy.recording import Recording
-from mcp_wiretap.proxy.rewriting import flows_of, writer
 from mcp_wiretap.trace.model import Exchange
 
 

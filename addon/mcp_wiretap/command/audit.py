@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TextIO
 
 from mcp_wiretap.command import settings, tracing
+from mcp_wiretap.command.file_spool import FileSpool
 from mcp_wiretap.command.output import PLAIN_WIDTH, destination, machine_readable
-from mcp_wiretap.command.spooling import FileSpool
 from mcp_wiretap.command.tracing import Advance, Job
 from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.collect import Trace

@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_wiretap.command import settings
 from mcp_wiretap.command.output import destination
 from mcp_wiretap.command.tracing import check_readable, follow
-from mcp_wiretap.compare import told
+from mcp_wiretap.compare import render
 from mcp_wiretap.compare.difference import compare
 from mcp_wiretap.compare.hop import Hops, pair
 from mcp_wiretap.compare.profile import Profile
@@ -38,14 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.hop:
         crossing = pair(watched(paths[0], Hops), watched(paths[1], Hops))
-        data, lines, different, breaking = told.hop_as_json(crossing), told.hop_as_text(crossing), True, False
+        data, lines, different, breaking = render.hop_as_json(crossing), render.hop_as_text(crossing), True, False
         different = any(one.changes for one in crossing.pairs) or bool(crossing.only_outer or crossing.only_inner)
     else:
         before, after = watched(paths[0], Profile), watched(paths[1], Profile)
         before.close()
         after.close()
         found = compare(before, after)
-        data, lines = told.as_json(found, *paths), told.as_text(found)
+        data, lines = render.as_json(found, *paths), render.as_text(found)
         different, breaking = found.any, found.breaking
     with destination(arguments.output, inputs=paths) as out:
         if arguments.format == "json":

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.chosen import listed
-from mcp_wiretap.command.cleaned import about, cleaned, flows_of_conversation, redactor_for
+from mcp_wiretap.command.conversation_id import listed
 from mcp_wiretap.command.output import replacing
+from mcp_wiretap.command.redacted_copy import about, cleaned, flows_of_conversation, redactor_for
+from mcp_wiretap.export import EXTRA, har, jsonl, markdown
+from mcp_wiretap.export.account import Accounts
 from mcp_wiretap.proxy.sharing import copy, states
 from mcp_wiretap.report.words import plural
-from mcp_wiretap.share import EXTRA, har, jsonl, markdown
-from mcp_wiretap.share.account import Accounts
 
 FORMATS = ("flow", "har", "jsonl", "otlp", "md")
 _MEANT = ("mcp-", "content-type", "accept", "authorization", "www-authenticate", "last-event-id", "origin")
@@ -153,7 +153,7 @@ def _send(accounts: Accounts, wanted: list[str] | None, endpoint: str) -> None:
 
 def _spans() -> Any:
     try:
-        from mcp_wiretap.share import spans
+        from mcp_wiretap.export import spans
     except ImportError as error:
         raise Refused(f"OTLP needs the OpenTelemetry SDK ({error.name} is missing); {EXTRA}") from None
     return spans

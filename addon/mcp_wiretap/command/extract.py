@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mcp_wiretap import __version__
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.cleaned import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.command.output import replacing
+from mcp_wiretap.command.redacted_copy import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.expectation import Expectations
+from mcp_wiretap.export.account import Account, Accounts
+from mcp_wiretap.export.extract import Search, Shown, name_of, test_file
 from mcp_wiretap.proxy.sharing import copy, events
-from mcp_wiretap.share.account import Account, Accounts
-from mcp_wiretap.share.extract import Search, Shown, name_of, test_file
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange

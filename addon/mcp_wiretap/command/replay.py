@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 
 from mcp_wiretap.command import Refused, settings
-from mcp_wiretap.command.chosen import conversation
+from mcp_wiretap.command.conversation_id import conversation
 from mcp_wiretap.command.output import destination, machine_readable
 from mcp_wiretap.command.serve import read
-from mcp_wiretap.replay.chosen import NotChosen, conversation_id, repeated, takes_of
 from mcp_wiretap.replay.client import Client, Stopped
 from mcp_wiretap.replay.http import Place
 from mcp_wiretap.replay.outcome import Report, report_of
+from mcp_wiretap.replay.render import text_of
+from mcp_wiretap.replay.scope import NotChosen, conversation_id, repeated, takes_of
 from mcp_wiretap.replay.script import Script, Take
-from mcp_wiretap.replay.telling import text_of
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import visible
 

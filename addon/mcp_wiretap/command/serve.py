@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from mcp_wiretap.command import Refused, tracing
-from mcp_wiretap.proxy.replaying import Unplayable, script_of
+from mcp_wiretap.proxy.replay_server import Unplayable, script_of
 from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from mcp_wiretap.command import Refused
-from mcp_wiretap.command.spooling import FileSpool
+from mcp_wiretap.command.file_spool import FileSpool
 from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.proxy.garbage import AT_ONCE, collect_less
 from mcp_wiretap.proxy.recording import Recording

@@ -13,11 +13,11 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.log import ALERT
 
 from mcp_wiretap import explanation, selection
+from mcp_wiretap.pages import text as pages
 from mcp_wiretap.proxy import reporting
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.comment import shown
-from mcp_wiretap.report.pages import text as pages
 from mcp_wiretap.report.words import plural, short_flow
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.inspector import Inspector

@@ -1,6 +1,6 @@
 """The content view "MCP": chosen by itself for MCP messages, it says in words what stands in one.
 
-The page is made in `mcp_wiretap.report.view`; here the flow's own bytes are read again (the trace lets parsed bodies go) and
+The page is made in `mcp_wiretap.view`; here the flow's own bytes are read again (the trace lets parsed bodies go) and
 brought together with what the trace knows of the flow and of those that belong to it.
 """
 
@@ -17,11 +17,11 @@ from mcp_wiretap.proxy.loaded import recorded_address
 from mcp_wiretap.proxy.options import Settings, installed_rules
 from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.proxy.watch import Watch
-from mcp_wiretap.report.view import page
-from mcp_wiretap.report.view.subject import Subject, following, read_alone
 from mcp_wiretap.rule import Rule
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.view import order
+from mcp_wiretap.view.subject import Subject, following, read_alone
 
 CHOSEN, NOT_CHOSEN = 2, -1  # mitmproxy's own JSON view says 1
 _SNIFFED = 2_000  # bytes looked at where nothing is known of a flow
@@ -57,7 +57,7 @@ class McpContentview(Contentview):
             raise ValueError("not an HTTP message")
         try:
             subject = self.subject(flow)
-            return page.request(subject) if metadata.http_message is flow.request else page.response(subject)
+            return order.request(subject) if metadata.http_message is flow.request else order.response(subject)
         except Exception as error:
             self._faults.note("content view", error, flow.id)
             raise

@@ -6,9 +6,9 @@ from typing import Any, BinaryIO
 
 from mitmproxy.flow import Flow
 
-from mcp_wiretap.proxy.rewriting import flows_of, writer
+from mcp_wiretap.proxy.flow_io import flows_of, writer
 from mcp_wiretap.proxy.stored import events_of
-from mcp_wiretap.share.redact import Redactor
+from mcp_wiretap.redact.redact import Redactor
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.limits import Limits
 

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from mitmproxy import exceptions
 
+from mcp_wiretap.export import EXTRA
+from mcp_wiretap.export.account import Account
+from mcp_wiretap.export.live import Operations
 from mcp_wiretap.proxy.faults import Faults
-from mcp_wiretap.share import EXTRA
-from mcp_wiretap.share.account import Account
-from mcp_wiretap.share.live import Operations
 from mcp_wiretap.wire.secret import one_line
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Telemetry:
             self._faults.note("otlp", error)
 
     def _serve(self) -> None:
-        from mcp_wiretap.share import spans  # in this thread: it takes half a second
+        from mcp_wiretap.export import spans
 
         maker = spans.Maker()
         with spans.Sender(self.endpoint, TIMEOUT) as sender:

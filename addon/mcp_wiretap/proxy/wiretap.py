@@ -9,7 +9,7 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import dumping, options, replaying, telemetry
+from mcp_wiretap.proxy import dumping, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
@@ -17,9 +17,9 @@ from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import LIVE, collect_less
 from mcp_wiretap.proxy.loaded import Loaded
-from mcp_wiretap.proxy.pages import Pages
-from mcp_wiretap.proxy.repeating import Repeating
-from mcp_wiretap.proxy.replaying import Replaying
+from mcp_wiretap.proxy.page_source import Pages
+from mcp_wiretap.proxy.replay_command import Repeating
+from mcp_wiretap.proxy.replay_server import Replaying
 from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
@@ -54,8 +54,8 @@ class Wiretap(Commands, Repeating):
     def configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
             self._use(options.Settings.read(ctx.options))
-        if updated & replaying.OPTIONS:
-            self._replay(replaying.Wanted.read(ctx.options))
+        if updated & replay_server.OPTIONS:
+            self._replay(replay_server.Wanted.read(ctx.options))
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
 
@@ -135,14 +135,14 @@ class Wiretap(Commands, Repeating):
     def lost(self) -> dict[str, int]:
         return {"spans": self.telemetry.dropped} if self.telemetry is not None else {}
 
-    def _replay(self, wanted: replaying.Wanted) -> None:
+    def _replay(self, wanted: replay_server.Wanted) -> None:
         """Play another recording, or none."""
         following = Replaying(wanted, self.faults) if wanted.path else None
         if self.replaying is not None:
             self.replaying.stop()
         self.replaying = following
         if following is not None:
-            replaying.use_lazily()
+            replay_server.use_lazily()
 
     def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:
         if self.watch is None or self.loaded is None or self._capture is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_wiretap.replay.likeness import Key, answers_alike, canonical, circumstances, is_modern, key_of, state_of
-from mcp_wiretap.replay.rewriting import Rewriting
+from mcp_wiretap.replay.live_ids import Rewriting
 from mcp_wiretap.replay.script import MAX_BODY, Scene, Script, Take, describe
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_wiretap.replay.client import Client, Played, Stopped
-from mcp_wiretap.replay.diff import Difference, differences, shown
+from mcp_wiretap.replay.json_diff import Difference, differences, shown
 from mcp_wiretap.replay.script import Script, Take
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.inspector import Inspector

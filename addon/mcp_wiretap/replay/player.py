@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from mcp_wiretap.replay.cast import Asked, Cast, Missing, Session
 from mcp_wiretap.replay.likeness import canonical
-from mcp_wiretap.replay.rewriting import Rewriting, origins_of, sent_back, with_data, with_origin
+from mcp_wiretap.replay.live_ids import Rewriting, origins_of, sent_back, with_data, with_origin
 from mcp_wiretap.replay.script import Beat, Script, Take
 from mcp_wiretap.wire import jsonrpc
 

@@ -8,9 +8,9 @@ from mcp_wiretap.report import record
 from mcp_wiretap.report.spool import Spool
 from mcp_wiretap.report.tally import Tally
 from mcp_wiretap.rule import RuleBook
-from mcp_wiretap.trace import outcome
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
+from mcp_wiretap.trace.summary import outcome
 
 CONVERSATIONS = 20_000  # waiting for a later round; as many as the trace itself remembers
 ENDPOINTS = 5_000

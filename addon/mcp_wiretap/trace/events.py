@@ -32,7 +32,7 @@ class RequestSeen:
     connection: str  # id of the client connection: a hint, never an identity
     authority: str | None = None  # what the client called the host (Host or :authority)
     reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
-    redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (share.redact)
+    redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (the package redact)
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,38 +9,40 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mcp_wiretap.trace import era, learning, mirror, naming, outcome
 from mcp_wiretap.trace.authorization import Authorization
-from mcp_wiretap.trace.broken import Broken
-from mcp_wiretap.trace.calls import CallCounts
-from mcp_wiretap.trace.clients import Clients
-from mcp_wiretap.trace.conversations import Conversations
-from mcp_wiretap.trace.discover import Discoveries
+from mcp_wiretap.trace.era import claim, evidence
+from mcp_wiretap.trace.era.clients import Clients
+from mcp_wiretap.trace.era.discover import Discoveries
+from mcp_wiretap.trace.era.expectation import Expectations
+from mcp_wiretap.trace.era.negotiation import Negotiations
+from mcp_wiretap.trace.era.served import Served
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
-from mcp_wiretap.trace.expectation import Expectations
-from mcp_wiretap.trace.fetched import Fetched
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.gist import Gists
-from mcp_wiretap.trace.held import Held
 from mcp_wiretap.trace.judge import Judge, NoRules
+from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.listed import Listed
-from mcp_wiretap.trace.listens import Listens
-from mcp_wiretap.trace.lists import Lists
-from mcp_wiretap.trace.logs import Logs
+from mcp_wiretap.trace.lists.catalog import Listed
+from mcp_wiretap.trace.lists.fetched_schemas import Fetched
+from mcp_wiretap.trace.lists.pagination import Lists
+from mcp_wiretap.trace.lists.tools import Tools
+from mcp_wiretap.trace.memory.conversations import Conversations
+from mcp_wiretap.trace.memory.pairing import LATE, Pairing
+from mcp_wiretap.trace.memory.retained import Held
+from mcp_wiretap.trace.memory.sessions import Session, Sessions
+from mcp_wiretap.trace.mirrored import check as mirror
 from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
-from mcp_wiretap.trace.mrtr import Rounds
-from mcp_wiretap.trace.negotiation import Negotiations
-from mcp_wiretap.trace.pairing import LATE, Pairing
-from mcp_wiretap.trace.progress import ProgressTokens
-from mcp_wiretap.trace.requests import Requests
-from mcp_wiretap.trace.served import Served
-from mcp_wiretap.trace.sessions import Session, Sessions
-from mcp_wiretap.trace.tasks import Tasks
-from mcp_wiretap.trace.tools import Tools
+from mcp_wiretap.trace.operations.ids import Requests
+from mcp_wiretap.trace.operations.progress import ProgressTokens
+from mcp_wiretap.trace.operations.reissued import Broken
+from mcp_wiretap.trace.operations.rounds import Rounds
+from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.streams.subscriptions import Listens
+from mcp_wiretap.trace.summary import naming, outcome
+from mcp_wiretap.trace.summary.call_counts import CallCounts
+from mcp_wiretap.trace.summary.clientele import Clientele
+from mcp_wiretap.trace.summary.in_words import Gists
 from mcp_wiretap.trace.tracker import Tracker
-from mcp_wiretap.trace.usage import Usage
-from mcp_wiretap.trace.who import Clientele
 from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
@@ -184,7 +186,7 @@ class Inspector:
     def rejudge(self, exchange: Exchange) -> None:
         """Judge an earlier exchange anew, by what is known now."""
         if not exchange.released:
-            era.settle(exchange)
+            claim.settle(exchange)
             self.judge.again(exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
@@ -224,7 +226,7 @@ class Inspector:
                 self._tell(self._on_said, message)
             if exchange.kind == "mcp":
                 mirror.check(exchange)
-            era.settle(exchange)
+            claim.settle(exchange)
             outcome.settle(exchange)
             self.judge.requested(exchange)
 
@@ -234,7 +236,7 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        exchange.claim = era.claim(exchange, session if session is not None and session.serves else None)
+        exchange.claim = claim.claim(exchange, session if session is not None and session.serves else None)
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
@@ -264,7 +266,7 @@ class Inspector:
             coding = event.fields.joined("content-encoding")
             decoder = Decoder(coding, self.limits.stream) if coding else None
             self._streams[event.flow] = _Open(decoder, SseParser(self.limits.stream))
-        if exchange.kind == "mcp" and learning.served(exchange):
+        if exchange.kind == "mcp" and evidence.served(exchange):
             self._decided(exchange.endpoint, exchange)
         if exchange.kind != "other":
             outcome.settle(exchange)
@@ -326,7 +328,7 @@ class Inspector:
             self._promote(exchange)
         self._prove(endpoint)
         exchange.session = self.sessions.announce(exchange, address, at)
-        era.settle(exchange)
+        claim.settle(exchange)
         if endpoint.legacy is None or endpoint.legacy.flow == exchange.flow:
             endpoint.legacy = ServerEvidence(exchange.flow, "its stream began with an endpoint event (HTTP+SSE)")
             self._decided(endpoint, exchange)
@@ -340,13 +342,13 @@ class Inspector:
         request = message.request
         owner = request.exchange if request is not None else exchange
         if request is not None:
-            if request.method == "initialize" and not owner.claim.modern and learning.initialized(owner, message, self.sessions):
+            if request.method == "initialize" and not owner.claim.modern and evidence.initialized(owner, message, self.sessions):
                 self._decided(owner.endpoint, owner)
             if not exchange.endpoint.proven:
                 self._prove(exchange.endpoint)
-            if learning.answered(owner, message):
+            if evidence.answered(owner, message):
                 self._decided(owner.endpoint, owner)
-        era.settle(owner)
+        claim.settle(owner)
         if owner is not exchange:
             outcome.settle(owner)
             self.conversations.refresh(owner)
@@ -369,7 +371,7 @@ class Inspector:
         for earlier in waiting:
             if earlier is not current:
                 self.rejudge(earlier)
-            if era.is_undecided(earlier):
+            if claim.is_undecided(earlier):
                 still.append(earlier)
             else:
                 self.held.free(earlier, _ERA)
@@ -392,7 +394,7 @@ class Inspector:
         for waiting in self.pairing.end_session(exchange):
             self.rejudge(waiting)
             self.held.free(waiting, LATE)
-        era.settle(exchange)
+        claim.settle(exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
         self._tell(self._on_ended, exchange)
@@ -405,7 +407,7 @@ class Inspector:
             self.judge.ended(exchange)
         self.touched(exchange)
         if exchange.kind == "mcp":
-            if era.is_undecided(exchange):
+            if claim.is_undecided(exchange):
                 self._keep_undecided(exchange)
             self.pairing.ended(exchange)
         self.held.settle(exchange)
@@ -496,7 +498,7 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
             mirror.check(exchange)
-            if learning.served(exchange):
+            if evidence.served(exchange):
                 self._decided(exchange.endpoint, exchange)
         if exchange.over and exchange.answer_reading is not None and not exchange.received:
             for rpc in exchange.answer_reading.messages:

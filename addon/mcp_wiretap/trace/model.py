@@ -17,9 +17,9 @@ from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
 from mcp_wiretap.wire.sse import SseEvent
 
 if TYPE_CHECKING:
-    from mcp_wiretap.trace.mrtr import Round
-    from mcp_wiretap.trace.sessions import Session
-    from mcp_wiretap.trace.tools import ToolView
+    from mcp_wiretap.trace.lists.tools import ToolView
+    from mcp_wiretap.trace.memory.sessions import Session
+    from mcp_wiretap.trace.operations.rounds import Round
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one

@@ -1,7 +1,7 @@
 """The inspector's pages inside mitmweb, under /mcp/: same port, same token, same protections.
 
 `mount` is the door. Everything that hangs on mitmweb's internals is in `mitmweb`; if a future mitmweb lacks them, the pages say
-so once and everything else works. What the pages show is made in `mcp_wiretap.report.pages`, which knows no mitmproxy.
+so once and everything else works. What the pages show is made in `mcp_wiretap.pages`, which knows no mitmproxy.
 """
 
 import logging

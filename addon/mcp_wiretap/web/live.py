@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.report.pages.filters import Filter
-from mcp_wiretap.report.pages.ledger import Ledger
+from mcp_wiretap.pages.filters import Filter
+from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.web import waterfall
 from mcp_wiretap.web.site import LISTS, Breath, Site

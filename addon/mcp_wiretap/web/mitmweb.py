@@ -121,7 +121,7 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
 
     class SilenceRule(Handler):
         async def post(self) -> None:
-            from mcp_wiretap.report.pages.findings import project_lines
+            from mcp_wiretap.pages.findings import project_lines
 
             wanted = self.json
             rule, endpoint = str(wanted.get("rule", "")), str(wanted.get("endpoint", "") or "*")

@@ -14,16 +14,16 @@ from typing import Any
 from markupsafe import Markup
 
 from mcp_wiretap import __version__
-from mcp_wiretap.report.pages import apps, auth, copies, findings, logs, network, overview, protocol, streams, tasks, tools
-from mcp_wiretap.report.pages.filters import Filter
-from mcp_wiretap.report.pages.ledger import Ledger
-from mcp_wiretap.report.pages.traces import Traces
-from mcp_wiretap.report.pages.words import idle, server_name, shown
-from mcp_wiretap.report.view.subject import Subject
+from mcp_wiretap.pages import apps, auth, copies, findings, logs, network, overview, protocol, streams, tasks, tools
+from mcp_wiretap.pages.filters import Filter
+from mcp_wiretap.pages.ledger import Ledger
+from mcp_wiretap.pages.traces import Traces
+from mcp_wiretap.pages.words import idle, server_name, shown
 from mcp_wiretap.rule import RuleBook, endpoint_matches
 from mcp_wiretap.trace.finding import Silence
-from mcp_wiretap.trace.logs import Logs
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.web.render import fragment
 from mcp_wiretap.web.source import Source
 

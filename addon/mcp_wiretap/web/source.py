@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from mcp_wiretap.report.view.subject import Subject
 from mcp_wiretap.rule import Rule
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.view.subject import Subject
 
 
 class Source(Protocol):

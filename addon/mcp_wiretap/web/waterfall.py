@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.report.pages import network
-from mcp_wiretap.report.pages.filters import Filter
-from mcp_wiretap.report.pages.ledger import Ledger
+from mcp_wiretap.pages import network
+from mcp_wiretap.pages.filters import Filter
+from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.web.site import WINDOW, Breath, Site
 

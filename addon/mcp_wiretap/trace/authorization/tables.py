@@ -11,7 +11,7 @@ from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.documents import ServerMetadata
 from mcp_wiretap.trace.authorization.sites import Site
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Registration, Server, Step, Token
-from mcp_wiretap.trace.recent import Recent
+from mcp_wiretap.trace.memory.recent import Recent
 
 MOST = 2_000  # entries of each table, about 200 bytes each
 TOKENS = 5_000

@@ -14,8 +14,8 @@ from mcp_wiretap.trace.authorization import answers, joining, reading, requests,
 from mcp_wiretap.trace.authorization.sites import Site
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
 from mcp_wiretap.trace.authorization.tables import Tables
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.recent import Recent
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import challenge as challenges
 from mcp_wiretap.wire import form as forms

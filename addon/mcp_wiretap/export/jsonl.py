@@ -1,0 +1,41 @@
+"""One message a line, in the order of time: for `jq`, `grep` and programs of one's own."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+from mcp_wiretap.export.account import Account, Said
+from mcp_wiretap.report.record import encode, moment, optional, text
+
+
+def lines(accounts: Iterable[Account]) -> Iterator[tuple[float, str]]:
+    """(time, line) of each message; the lines of one account are in order."""
+    for account in accounts:
+        for said in account.said:
+            yield said.at, _line(account, said)
+
+
+def _line(account: Account, said: Said) -> str:
+    head = encode({
+        "time": moment(said.at),
+        "from": said.party,
+        "to": "server" if said.party == "client" else "client",
+        "kind": said.kind,
+        "method": optional(said.method),
+        "flow": text(account.flow),
+        "where": said.where,
+        "endpoint": text(account.endpoint),
+        "era": account.era,
+        "revision": optional(account.revision),
+        "conversation": optional(account.conversation),
+        "round": account.round,
+        "outcome": account.outcome if said.party == "client" else None,
+        "rules": list(dict.fromkeys(finding.rule for finding in account.findings if finding.party == said.party)),
+    })  # fmt: skip
+    return f'{head[:-1]}, "message": {_one_line(said.text)}}}'
+
+
+def _one_line(written: str) -> str:
+    """JSON as it was read, without what a reader might take for the end of a line."""
+    if written.isascii():
+        return written
+    return "".join(c if c not in "\x85\u2028\u2029" else json.dumps(c)[1:-1] for c in written)

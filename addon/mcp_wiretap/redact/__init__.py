@@ -1,0 +1,1 @@
+"""Finds the secrets of a recording and replaces them. Knows no mitmproxy."""

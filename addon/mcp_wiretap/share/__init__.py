@@ -1,3 +1,0 @@
-"""What leaves the house: recordings redacted, and written in the formats of other tools. Knows no mitmproxy."""
-
-EXTRA = "in the clone: pip install '.[otlp]' (or uv tool install '.[otlp]')"  # what brings the OpenTelemetry SDK

@@ -1,0 +1,1 @@
+"""Decides the era of each exchange, client and endpoint, and keeps the evidence for it."""

@@ -1,0 +1,1 @@
+"""Follows what only legacy revisions have: handshake, session ids, resumption, messages on other streams."""

@@ -1,0 +1,618 @@
+"""How legacy sessions are used: ids left out or kept after their end, headers, the handshake, event ids and resumption.
+
+Facts stand in `exchange.facts["legacy"]` (list of Note, judged by the LEG rules) and in the sessions' own facts. A resumption
+(GET with Last-Event-ID) is linked to the broken exchange whose stream it goes on with.
+Spec: 2025-11-25 basic/transports, basic/lifecycle.
+"""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_wiretap.trace.memory.sessions import Session
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.jsonrpc import id_key
+from mcp_wiretap.wire.values import digest
+
+NAME = "legacy"
+MOST_IDS = 5_000  # SSE event ids of one session
+HANDSHAKE_S = 2.0  # notifications/initialized may travel beside the first requests
+BROADCAST_S = 0.2
+CLUSTER_S = 0.95  # about a second, in which the servers of a cluster learn that a session ended
+MOST_ASKED = 200  # requests of the server that are compared with those on other streams of the session
+MOST_EARLY = 100  # requests before notifications/initialized that wait for it
+MOST_STREAMS = 20  # HTTP+SSE streams of one origin
+MOST_POSTS = 50  # connections on which the messages of one of them came
+COUNTS = 16  # session ids that are no further apart are counted up
+UNSUBSCRIBED_S = 2.0  # updates may be on their way while an unsubscribe is processed
+_LONGEST_URI = 8_000  # characters
+_CLIENT_NEEDS = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
+_SERVER_NEEDS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "logging": "logging"}
+_LISTS = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+}
+_BROADCAST = frozenset(
+    {
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "notifications/elicitation/complete",
+    }
+)
+
+
+@dataclass(slots=True)
+class Note:
+    """One thing that was seen, by a word that a rule knows."""
+
+    what: str
+    value: Any = None
+    expected: Any = None
+    flow: str = ""
+    sure: bool = True
+
+
+@dataclass(slots=True)
+class _EventId:
+    exchange: Exchange
+    stream: str  # flow of the exchange whose stream it belongs to; a resumption goes on with the same
+    order: int
+
+
+@dataclass(slots=True)
+class _Sessionless:
+    """What initialize settled with a server that gives no session id."""
+
+    revision: str
+    flow: str
+    at: float
+    connection: str
+    program: str | None  # User-Agent
+    clients: set[tuple[str, str] | None] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request of the server, as it is compared with one on another stream."""
+
+    method: str
+    params: bytes  # their digest
+    exchange: Exchange
+    event_id: str | None
+
+
+class Usage(Tracker):
+    name = NAME
+
+    def __init__(self, inspector: Any) -> None:
+        super().__init__(inspector)
+        self._connections: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._newest: OrderedDict[tuple[str, str], Session] = OrderedDict()  # by endpoint and Authorization
+        self._sessionless: OrderedDict[tuple[str, str], _Sessionless] = OrderedDict()  # likewise
+        self._opening: OrderedDict[tuple[str, str], Exchange] = OrderedDict()  # initialize in flight, by endpoint and connection
+        self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
+        self._announced: OrderedDict[str, list[Exchange]] = OrderedDict()  # HTTP+SSE streams, by origin
+        self._now = 0.0
+
+    # Requests
+
+    def requested(self, exchange: Exchange) -> None:
+        self._now = exchange.requested
+        if exchange.kind != "mcp" or exchange.claim.modern or exchange.claim.kind == "unknown-body":
+            if exchange.session is not None and exchange.claim.kind == "unknown-body":
+                exchange.session.facts["handshake-noted"] = True  # it may have been notifications/initialized
+            return
+        session, request = exchange.session, exchange.request
+        if request is not None and request.method == "initialize":
+            self._opening[exchange.endpoint.url, exchange.connection] = exchange
+            self._bound(self._opening)
+        if session is None:
+            self._without_session(exchange)
+            return
+        if request is not None and isinstance(request.rpc.id, int):
+            session.facts["last-id"] = request.rpc.id
+        if session.transport == "http+sse":
+            posts: set[str] = session.facts.setdefault("posts", set())
+            if len(posts) < MOST_POSTS:
+                posts.add(exchange.connection)
+            if request is not None and request.method not in ("initialize", "ping"):
+                self._handshake(exchange, session)
+            return
+        self._version(exchange, session)
+        if not session.live:
+            self._after_end(exchange, session)
+        if exchange.http_method == "GET":
+            self._resumes(exchange, session)
+            gets: list[Exchange] = session.facts.setdefault("gets", [])
+            gets.append(exchange)
+            del gets[:-20]
+        if request is not None and request.method not in ("initialize", "ping"):
+            self._handshake(exchange, session)
+
+    def _without_session(self, exchange: Exchange) -> None:
+        """Catalogue LEG001: the connection had a session, this request does not name it."""
+        if self._sessionless:
+            self._version_without_session(exchange)
+        if exchange.http_method == "GET":
+            self._listens_without_session(exchange)
+        first = exchange.sent[0] if exchange.sent else None
+        if exchange.http_method != "POST" or first is None or first.rpc.kind == "invalid":
+            return
+        if self._announced:
+            self._posts_elsewhere(exchange)
+        if first.method == "initialize":
+            return
+        url = exchange.endpoint.url
+        opening = self._opening.get((url, exchange.connection)) if self._opening else None
+        if opening is not None and first.rpc.kind == "request" and first.method != "ping":
+            _note(exchange, Note("before-answer", first.method, None, opening.flow))
+        known = self._connections.get((url, exchange.connection)) or self._continued(exchange, first)
+        if known is None or not known.live or exchange.auth != known.facts.get("auth") or known.revision == "2024-11-05":
+            return
+        if isinstance(first.rpc.id, int) and first.rpc.kind == "request":
+            known.facts["last-id"] = first.rpc.id
+        self._session_missing(exchange, known)
+
+    def _session_missing(self, exchange: Exchange, known: Session) -> None:
+        others = sum(1 for s in self.inspector.sessions if s.endpoint is exchange.endpoint and s.live)
+        _note(exchange, Note("session-missing", None, known.id, known.initialize_flow, others <= 1))
+
+    def _listens_without_session(self, exchange: Exchange) -> None:
+        """A GET for the event stream on the connection of a session, without its id; a browser's GET asks for other things."""
+        known = self._connections.get((exchange.endpoint.url, exchange.connection))
+        if known is None or not known.live or known.transport != "streamable" or exchange.auth != known.facts.get("auth"):
+            return
+        if "text/event-stream" in (exchange.request_fields.first("accept") or "").lower() and known.revision != "2024-11-05":
+            self._session_missing(exchange, known)
+
+    def _continued(self, exchange: Exchange, first: Message) -> Session | None:
+        """The session whose count of ids a request goes on with, or to whose server an answer goes, on another connection."""
+        newest = self._newest.get((exchange.endpoint.url, exchange.auth))
+        if newest is None:
+            return None
+        if first.rpc.kind in ("result", "error"):
+            return newest if id_key(first.rpc.id) in newest.from_server else None
+        last, given = newest.facts.get("last-id"), first.rpc.id
+        return newest if isinstance(last, int) and isinstance(given, int) and given == last + 1 else None
+
+    def _version_without_session(self, exchange: Exchange) -> None:
+        """Catalogue LEG008, where the server gave no session id: the client is told by its connection, or its program."""
+        known = self._sessionless.get((exchange.endpoint.url, exchange.auth))
+        if known is None or exchange.started <= known.at or known.revision not in ("2025-06-18", "2025-11-25"):
+            return
+        request = exchange.request
+        if request is not None and request.method == "initialize":
+            return
+        fields = exchange.request_fields
+        if not (fields.first("mcp-protocol-version") or "").strip() and (
+            exchange.connection == known.connection or fields.first("user-agent") == known.program is not None
+        ):
+            # On another connection it may be a client of another revision whose handshake was not recorded.
+            sure = len(known.clients) == 1 and exchange.connection == known.connection
+            _note(exchange, Note("version-missing", None, known.revision, known.flow, sure))
+
+    def _posts_elsewhere(self, exchange: Exchange) -> None:
+        """Catalogue LEG023: a message of an HTTP+SSE conversation goes to another address than the one announced."""
+        if exchange.request_fields.has("mcp-session-id"):
+            return
+        for stream in self._announced.get(_origin(exchange.url), ()):
+            session = stream.session
+            if stream.over or session is None or stream.auth != exchange.auth or exchange.endpoint.initialize_accepted:
+                continue
+            path, _, query = session.id.partition("?")
+            lost = exchange.url == path and not exchange.query
+            moved = bool(query) and exchange.query == query
+            # Who accepts a stream for its answer speaks Streamable HTTP to another server of this origin.
+            streamable = "text/event-stream" in (exchange.request_fields.first("accept") or "").lower()
+            near = not streamable and exchange.connection in (stream.connection, *session.facts.get("posts", ()))
+            if lost or moved or near:
+                _note(exchange, Note("posted-elsewhere", exchange.url, path, stream.flow))
+                return
+
+    @staticmethod
+    def _version(exchange: Exchange, session: Session) -> None:
+        if session.initialize_flow in ("", exchange.flow) or session.revision is None:
+            return
+        if exchange.request is not None and exchange.request.method == "initialize":
+            return
+        if session.revision not in rev.KNOWN and not session.facts.get("version-noted"):
+            session.facts["version-noted"] = True
+            _note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
+        header = exchange.request_fields.first("mcp-protocol-version")
+        if header is None or not header.strip():
+            if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get("answered", 0.0):
+                _note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
+        elif header.strip() != session.revision:
+            _note(exchange, Note("version-differs", header.strip(), session.revision, session.initialize_flow))
+
+    def _after_end(self, exchange: Exchange, session: Session) -> None:
+        if session.ended_at is None or exchange.started <= session.ended_at:
+            return  # it was on its way already
+        request = exchange.request
+        if request is not None and request.method == "initialize":
+            _note(exchange, Note("dead-initialize", session.id, None, session.deleted_flow))
+        elif exchange.http_method == "POST":
+            exchange.facts["dead-session"] = True
+
+    def _handshake(self, exchange: Exchange, session: Session) -> None:
+        if session.initialized_at is None and session.initialize_flow and not session.facts.get("handshake-noted"):
+            since = exchange.started - session.facts.get("answered", exchange.started)
+            if since > HANDSHAKE_S:
+                session.facts["handshake-noted"] = True
+                _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
+                if self._early:
+                    self._settle_early(session)
+            elif not session.facts.get("early"):  # notifications/initialized may be on its way
+                session.facts["early"] = True
+                self._early[exchange.flow] = session, exchange
+                self.inspector.held.keep(exchange, NAME)
+                if len(self._early) > MOST_EARLY:
+                    self.inspector.held.free(self._early.popitem(last=False)[1][1], NAME)
+
+    def _settle_early(self, session: Session) -> None:
+        """notifications/initialized came, or its lack was told of already: what waited for it is let go."""
+        for flow, (of, exchange) in list(self._early.items()):
+            if of is session:
+                del self._early[flow]
+                self.inspector.held.free(exchange, NAME)
+
+    def finished(self) -> Iterable[Exchange]:
+        """Requests that were sent although notifications/initialized never came."""
+        told = []
+        for session, exchange in self._early.values():
+            if session.initialized_at is None and not session.facts.get("handshake-noted") and not exchange.released:
+                since = exchange.started - session.facts.get("answered", exchange.started)
+                went_on = self._now - exchange.started > 1
+                _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow, went_on))
+                told.append(exchange)
+        return told
+
+    def _resumes(self, exchange: Exchange, session: Session) -> None:
+        last = exchange.request_fields.first("last-event-id")
+        if last is None:
+            return
+        ids: OrderedDict[str, _EventId] = session.facts.get("event-ids", OrderedDict())
+        known = ids.get(last)
+        if known is None:
+            sure = _all_heard(session) and len(ids) < MOST_IDS
+            _note(exchange, Note("unknown-event-id", last, None, "", sure))
+            return
+        broken = known.exchange
+        retry = broken.facts.get("retry-ms") or session.facts.get("retry-ms")
+        if broken.ended is not None and retry and exchange.started < broken.ended + 0.9 * retry / 1000:
+            waited = (exchange.started - broken.ended) * 1000
+            _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
+        exchange.facts["resumes"], exchange.facts["stream"] = broken, known.stream
+        if broken.http_method == "POST" or broken.conversation is not None:
+            origin = broken.facts.get("resumes", broken) if broken.conversation is None else broken
+            if self.inspector.conversations.link(origin, exchange, "resumption", "exact") is not None:
+                self.inspector.touched(origin)
+
+    # Messages
+
+    def said(self, message: Message) -> None:
+        exchange = message.exchange
+        session = exchange.session
+        self._now = message.at
+        if message.request is not None and message.request.method == "initialize":
+            self._opening.pop((message.request.exchange.endpoint.url, message.request.exchange.connection), None)
+            if message.rpc.kind == "result":
+                self._initialize_answered(message)
+        if session is None or exchange.claim.modern:
+            return
+        if message.party == "client":
+            if message.method == "notifications/initialized" and session.initialized_at is None:
+                session.initialized_at = message.at
+                if self._early:
+                    self._settle_early(session)
+            elif message.method == "notifications/roots/list_changed":
+                self._roots_changed(message, session)
+            elif message.rpc.kind == "request":
+                self._client_method(message, session)
+                if message.method in ("resources/subscribe", "resources/unsubscribe"):
+                    self._subscribes(message, session)
+        elif message.rpc.kind == "request":
+            self._server_request(message, session)
+        elif message.rpc.kind == "notification":
+            self._notification(message, session)
+        elif message.error_code == rev.URL_ELICITATION_REQUIRED:
+            error = message.rpc.error
+            data = error.get("data") if isinstance(error, dict) else None
+            asked = data.get("elicitations") if isinstance(data, dict) else None
+            for item in asked[:50] if isinstance(asked, list) else ():
+                if isinstance(item, dict) and isinstance(item.get("elicitationId"), str):
+                    _remember(session, "elicitations", item["elicitationId"])
+
+    def _initialize_answered(self, message: Message) -> None:
+        request = message.request
+        exchange = request.exchange if request is not None else message.exchange
+        if exchange.claim.modern or request is None:
+            return
+        wanted, given = request.params.get("protocolVersion"), message.result.get("protocolVersion")
+        negotiated: set[str] = exchange.endpoint.facts.setdefault("negotiated", set())
+        if isinstance(given, str):
+            if isinstance(wanted, str) and wanted != given and wanted in negotiated:
+                _note(exchange, Note("version-not-echoed", given, wanted))
+            if len(negotiated) < 20:
+                negotiated.add(given)
+        session = exchange.session
+        if session is not None:
+            session.facts["answered"] = message.at
+            session.facts["auth"] = exchange.auth
+            session.facts.setdefault("last-id", request.rpc.id)
+            key = (exchange.endpoint.url, exchange.connection)
+            self._connections[key] = session
+            self._bound(self._connections)
+            if session.transport == "streamable":
+                self._newest[exchange.endpoint.url, exchange.auth] = session
+                self._bound(self._newest)
+                self._counts(exchange, session.id)
+        elif message.exchange is exchange and isinstance(given, str):
+            self._no_session(exchange, given, message.at)
+
+    @staticmethod
+    def _counts(exchange: Exchange, session_id: str) -> None:
+        """Catalogue LEG003: an id that is one of the last ones, counted up."""
+        if session_id.startswith("eyJ") and session_id.count(".") == 2:
+            return  # a JWT
+        given: deque[str] = exchange.endpoint.facts.setdefault("session-ids", deque(maxlen=5))
+        before = next((earlier for earlier in given if _counted_up(earlier, session_id)), None)
+        if before is not None:
+            _note(exchange, Note("session-id-counts", session_id, before))
+        given.append(session_id[:200])
+
+    def _no_session(self, exchange: Exchange, revision: str, at: float) -> None:
+        key = (exchange.endpoint.url, exchange.auth)
+        before = self._sessionless.get(key)
+        fields = exchange.request_fields
+        known = _Sessionless(revision[:100], exchange.flow, at, exchange.connection, fields.first("user-agent"))
+        known.clients = exchange.endpoint.facts.setdefault("sessionless-clients", set())
+        if len(known.clients) < 20:
+            known.clients.add((exchange.auth, str(exchange.client_info)))
+        if before is not None and before.revision != known.revision:
+            known.clients.add(("", "another revision"))
+        self._sessionless[key] = known
+        self._bound(self._sessionless)
+
+    def _bound[K, V](self, table: OrderedDict[K, V]) -> None:
+        if len(table) > self.limits.state:
+            table.popitem(last=False)
+
+    @staticmethod
+    def _roots_changed(message: Message, session: Session) -> None:
+        declared = session.client_capabilities
+        roots = declared.get("roots") if declared is not None else None
+        if declared is not None and not (isinstance(roots, dict) and roots.get("listChanged") is True):
+            _note(message.exchange, Note("own-capability", message.method, "roots.listChanged", session.initialize_flow))
+
+    @staticmethod
+    def _client_method(message: Message, session: Session) -> None:
+        method, advertised = message.method or "", session.server_capabilities
+        if advertised is None or message.method == "ping":
+            return
+        group = method.partition("/")[0]
+        needed = "completions" if group == "completion" and session.revision != "2024-11-05" else _SERVER_NEEDS.get(group)
+        if needed is not None and needed not in advertised and method != "resources/subscribe":
+            _note(message.exchange, Note("server-capability", method, needed, session.initialize_flow))
+
+    @staticmethod
+    def _subscribes(message: Message, session: Session) -> None:
+        """`session.facts["subscribed"]`: URI -> when it was subscribed to, and when no longer. Oldest first, bounded."""
+        uri = message.params.get("uri")
+        if not isinstance(uri, str) or len(uri) > _LONGEST_URI:
+            return
+        table: OrderedDict[str, tuple[float, float]] = session.facts.setdefault("subscribed", OrderedDict())
+        since, _ = table.pop(uri, (message.at, 0.0))
+        table[uri] = (since, float("inf") if message.method == "resources/subscribe" else message.at)
+        if len(table) > MOST_IDS:
+            table.popitem(last=False)
+            session.facts["subscriptions-lost"] = True
+
+    def _server_request(self, message: Message, session: Session) -> None:
+        exchange, method = message.exchange, message.method or ""
+        if method == "ping":
+            return
+        needed, declared = _CLIENT_NEEDS.get(method), session.client_capabilities
+        if needed is not None and declared is not None and needed not in declared:
+            message.found = Note("client-capability", method, needed, session.initialize_flow)
+        if session.initialized_at is None and session.initialize_flow:
+            _note(exchange, Note("early-server-request", message.where, None, session.initialize_flow))
+        if session.transport == "http+sse":
+            return
+        if session.id:
+            self._asked(message, session)
+        request = exchange.request
+        answered = request is not None and request.answer is not None and request.answer.exchange is exchange
+        orphan = answered if exchange.http_method == "POST" else "resumes" not in exchange.facts
+        if orphan and method in _CLIENT_NEEDS and "io.modelcontextprotocol/related-task" not in message.meta:
+            seen: set[str] = session.facts.setdefault("orphans", set())
+            if method not in seen:
+                seen.add(method)
+                _note(exchange, Note("orphan-request", method, "after" if answered else None))
+        if method == "elicitation/create" and isinstance(message.params.get("elicitationId"), str):
+            _remember(session, "elicitations", message.params["elicitationId"])
+
+    @staticmethod
+    def _asked(message: Message, session: Session) -> None:
+        """Catalogue LEG015: the same request on two open streams, in events of their own."""
+        exchange, method, key = message.exchange, message.method or "", id_key(message.rpc.id)
+        items = exchange.stream.items if exchange.stream is not None else []
+        asked: OrderedDict[Any, _Asked] = session.facts.setdefault("asked-on", OrderedDict())
+        now = _Asked(method, digest(message.rpc.params), exchange, items[-1].event.id if items else None)
+        before = asked.pop(key, None)
+        asked[key] = now
+        if len(asked) > MOST_ASKED:
+            asked.popitem(last=False)
+        if before is None or before.exchange is exchange or not _together(before.exchange, exchange):
+            return
+        if (before.method, before.params) == (method, now.params) and (now.event_id is None or now.event_id != before.event_id):
+            _note(exchange, Note("asked-twice", message.where, None, before.exchange.flow))
+
+    @staticmethod
+    def _notification(message: Message, session: Session) -> None:
+        method = message.method or ""
+        if method == "notifications/elicitation/complete":
+            wanted = message.params.get("elicitationId")
+            known = session.facts.get("elicitations", ())
+            if isinstance(wanted, str) and wanted not in known:
+                message.found = Note("unknown-elicitation", wanted, None, "", _all_heard(session))
+        told = session.server_capabilities
+        if method in _LISTS and told is not None and session.initialize_flow:
+            group = told.get(_LISTS[method])
+            if not (isinstance(group, dict) and group.get("listChanged") is True):
+                message.found = Note("server-list", method, f"{_LISTS[method]}.listChanged", session.initialize_flow)
+        if session.id and method in _BROADCAST and session.transport == "streamable":
+            recent: OrderedDict[str, tuple[Any, Exchange, float]] = session.facts.setdefault("broadcast", OrderedDict())
+            before = recent.get(method)
+            recent[method] = (message.rpc.params, message.exchange, message.at)
+            if before is None or before[1] is message.exchange or before[1].over:
+                return
+            if before[0] == message.rpc.params and message.at - before[2] < BROADCAST_S:
+                message.found = Note("broadcast", method, None, before[1].flow)
+
+    # Events
+
+    def event(self, item: StreamItem) -> None:
+        exchange, event = item.exchange, item.event
+        session = exchange.session
+        if exchange.claim.modern:
+            return
+        if event.retry is not None:
+            exchange.facts["retry-ms"] = event.retry
+        if event.id:
+            exchange.facts["has-event-id"] = True
+        if session is None:
+            return
+        if event.event == "endpoint" and event.index == 0 and session.transport == "http+sse":
+            streams = self._announced.setdefault(_origin(exchange.url), [])
+            streams.append(exchange)
+            del streams[:-MOST_STREAMS]
+            self._bound(self._announced)
+        if event.retry is not None:
+            session.facts["retry-ms"] = event.retry
+        if event.id:
+            ids: OrderedDict[str, _EventId] = session.facts.setdefault("event-ids", OrderedDict())
+            known = ids.get(event.id)
+            if known is None:
+                order = session.facts["event-order"] = session.facts.get("event-order", 0) + 1
+                ids[event.id] = _EventId(exchange, exchange.facts.get("stream", exchange.flow), order)
+                if len(ids) > MOST_IDS:
+                    ids.popitem(last=False)
+            elif session.transport == "streamable" and session.id:
+                self._sent_again(item, known, ids)
+
+    @staticmethod
+    def _sent_again(item: StreamItem, known: _EventId, ids: OrderedDict[str, _EventId]) -> None:
+        """Catalogue LEG010: an event id for the second time: replayed, or not unique."""
+        exchange = item.exchange
+        if known.exchange.started == exchange.started and known.exchange is not exchange:
+            return  # one stream, recorded twice
+        what, resumed = "event-id-twice", exchange.request_fields.first("last-event-id")
+        if resumed is not None:
+            after = ids.get(resumed)
+            if after is None:
+                return  # what was resumed is not known
+            if known.stream != after.stream:
+                what = "replay-of-another"
+            elif known.order <= after.order:
+                what = "replay-of-earlier"
+            else:
+                return
+        if not any(note.what == what for note in exchange.facts.get(NAME, ())):
+            _note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
+
+    # Ends
+
+    def ended(self, exchange: Exchange) -> None:
+        session = exchange.session
+        self._now = exchange.ended or self._now
+        if self._opening and exchange.method == "initialize" and (session is None or session.transport != "http+sse"):
+            self._opening.pop((exchange.endpoint.url, exchange.connection), None)
+        if session is None or exchange.claim.modern or exchange.kind != "mcp":
+            return
+        if exchange.unchecked and exchange.stream is not None:
+            session.facts["events-lost"] = True
+        if exchange.stream is not None and exchange.stream.retry is not None:  # a retry field needs no event
+            exchange.facts["retry-ms"] = session.facts["retry-ms"] = exchange.stream.retry
+        if not exchange.facts.get("dead-session") or exchange.status is None:
+            return
+        if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
+            if session.ended_why == "DELETE" and not session.facts.get("told-404"):
+                session.facts["told-404"] = True  # the first after a DELETE may have been on its way
+                return
+            count = session.facts["dead-posts"] = session.facts.get("dead-posts", 0) + 1
+            _note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
+        elif 200 <= exchange.status < 300:
+            if session.ended_why == "404":
+                session.ended_at, session.ended_why = None, ""  # the 404 had another cause
+                _note(exchange, Note("session-lives", exchange.status))
+            else:
+                late = exchange.started - (session.ended_at or 0.0) > CLUSTER_S
+                _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
+        elif exchange.status == 400:
+            _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+
+def _together(earlier: Exchange, exchange: Exchange) -> bool:
+    """Whether two streams were open at once; where a recording has no times of their events, at any time at all."""
+    if not earlier.over:
+        return True
+    if all(e.stream is None or e.stream.timed for e in (earlier, exchange)):
+        return False
+    return (earlier.ended or 0.0) > (exchange.responded or exchange.requested)
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
+
+
+_COUNTER = re.compile(r"[0-9]+\Z")
+
+
+def _counted_up(one: str, other: str) -> bool:
+    """Whether two ids are alike up to a number at their end, and these numbers are near each other."""
+    a, b = _COUNTER.search(one), _COUNTER.search(other)
+    if a is None or b is None or one == other or one[: a.start()] != other[: b.start()]:
+        return False
+    return abs(int(a.group()) - int(b.group())) <= COUNTS
+
+
+def was_subscribed(session: Session, uri: str, at: float) -> bool:
+    """Whether a session had subscribed to a resource, or to one that it is part of; True where that is not known."""
+    if not session.initialize_flow or session.facts.get("subscriptions-lost") or len(uri) > _LONGEST_URI:
+        return True
+    table: OrderedDict[str, tuple[float, float]] = session.facts.get("subscribed", OrderedDict())
+    return any(
+        since <= at <= until + UNSUBSCRIBED_S
+        and (uri == known or (uri.startswith(known) and uri[len(known.rstrip("/")) :][:1] in ("/", "?", "#", ":")))
+        for known, (since, until) in table.items()
+    )
+
+
+def _all_heard(session: Session) -> bool:
+    """Whether all that the server said in the session was seen. A GET stream from which nothing came may turn out to be one
+    whose body was not recorded."""
+    if not session.initialize_flow or session.facts.get("events-lost"):
+        return False
+    gets: list[Exchange] = session.facts.get("gets", [])
+    return all(get.over or (get.stream is not None and get.stream.count) for get in gets)
+
+
+def _note(exchange: Exchange, note: Note) -> None:
+    notes: list[Note] = exchange.facts.setdefault("legacy", [])
+    if len(notes) < 50:
+        notes.append(note)
+
+
+def _remember(session: Session, what: str, value: str) -> None:
+    known: OrderedDict[str, None] = session.facts.setdefault(what, OrderedDict())
+    known[value] = None
+    if len(known) > 1_000:
+        known.popitem(last=False)

@@ -1,0 +1,1 @@
+"""Compares mirrored headers with the body, and finds the faults of one request."""

@@ -1,0 +1,1 @@
+"""Follows what a client wanted over several exchanges: MRTR rounds, tasks, reissued requests, progress."""

@@ -1,0 +1,1 @@
+"""Pure functions over JSON Schema and header annotations. Knows no message and no exchange."""

@@ -1,0 +1,1 @@
+"""Follows subscriptions and log messages on event streams."""

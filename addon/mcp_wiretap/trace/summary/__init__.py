@@ -1,0 +1,1 @@
+"""Describes an exchange in a few words: method, name, outcome, clients, counts."""
