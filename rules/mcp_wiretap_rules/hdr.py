@@ -13,6 +13,9 @@ from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
+from mcp_wiretap.trace.refusals.cors import HIDDEN, PREFLIGHT, is_read_by_page, lacks
+from mcp_wiretap.trace.refusals.repeats import Repeat
+from mcp_wiretap.wire import cors
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import Reading
@@ -1000,3 +1003,112 @@ def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
         [evidence(f"request.header:{name}", f"{size} bytes") for size, name in largest],
         party="client",
     )
+
+
+@rule(
+    "HDR027",
+    "preflight-refused",
+    "A browser's preflight is not granted",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("preflight",),
+)
+def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that pages in browsers may call grants their preflights: a 2xx status, the Origin, the method, and every header
+    that MCP needs (MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-*, Mcp-Session-Id, Authorization, Content-Type,
+    Last-Event-ID).
+
+    Why: the browser does not send the request at all, and the page learns only that it failed.
+
+    Fix: answer OPTIONS without authorization, and list the headers in Access-Control-Allow-Headers. `*` there does not mean
+    Authorization. Said once for an endpoint, an Origin and what is lacking.
+
+    Wrong::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type
+          -> 204
+
+    Right::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type, mcp-protocol-version
+          -> 204
+    """
+    repeat = exchange.facts.get(PREFLIGHT)
+    found = lacks(exchange)
+    if not found or (isinstance(repeat, Repeat) and repeat.first is not exchange):
+        return
+    origin = one_line(exchange.request_fields.first("origin") or "", 60)
+    said = " and ".join(lack.words for lack in found)
+    yield Finding(
+        f"a page of {origin} cannot call this endpoint: its preflight {said}" + (repeat.times if repeat is not None else ""),
+        [evidence(lack.where, lack.value, lack.wanted) for lack in found],
+        related=tuple(repeat.related) if repeat is not None else (),
+        once=f"{origin} {said}"[:500],
+    )
+
+
+@rule(
+    "HDR028",
+    "headers-not-exposed",
+    "A page cannot read a header that it needs",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="2025-11-25 basic/transports#session-management",
+    versions=rev.STREAMABLE,
+    always=True,
+    kinds=("mcp",),
+    needs=("header:origin",),
+)
+def headers_not_exposed(exchange: Exchange) -> Iterator[Finding]:
+    """A server that lets pages of other origins call it names the headers that they have to read in
+    Access-Control-Expose-Headers: Mcp-Session-Id, and WWW-Authenticate with a 401.
+
+    Why: the browser hides all other headers from the page. It cannot send the session id that it was given, nor find the
+    authorization server.
+
+    Fix: answer with `Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate`. A client that sends the id later could
+    read it, and nothing is said.
+
+    Wrong::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Expose-Headers: Mcp-Session-Id
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    fields, origin = exchange.response_fields, one_line(exchange.request_fields.first("origin") or "", 60)
+    if fields is None or not is_read_by_page(exchange):
+        return
+    exposed, where = fields.joined("access-control-expose-headers"), "response.header:Access-Control-Expose-Headers"
+    if HIDDEN in exchange.facts:
+        text = f"Mcp-Session-Id is not exposed to the page of {origin}: it cannot send it"
+        yield Finding(text, [evidence(where, exposed, "Mcp-Session-Id")], once=f"session {origin}"[:200])
+    if exchange.status == 401 and fields.has("www-authenticate") and not cors.exposes("www-authenticate", fields):
+        text = f"WWW-Authenticate is not exposed to the page of {origin}: it cannot read where to get a token"
+        yield Finding(text, [evidence(where, exposed, "WWW-Authenticate")], "info", once=f"challenge {origin}"[:200])

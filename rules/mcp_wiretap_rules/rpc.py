@@ -1009,7 +1009,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         return
     if reading.messages and all(m.kind != "invalid" for m in reading.messages):
         return
-    if exchange.over and _is_told(exchange, "RPC021"):
+    if exchange.over and is_told(exchange, "RPC021"):
         return
     nameless = next(
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
@@ -1038,7 +1038,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     )
 
 
-def _is_told(exchange: Exchange, id: str) -> bool:
+def is_told(exchange: Exchange, id: str) -> bool:
     """Whether the rule has spoken of this exchange already: one that looks at it at its beginning and at its end."""
     return any(f.rule == id for f in exchange.findings) or any(s.rule in (id, id[:3], "*") for s in exchange.silenced)
 
