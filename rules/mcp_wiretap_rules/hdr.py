@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.era.clients import MODERN_CLIENT
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
@@ -853,7 +854,7 @@ def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     method = exchange.http_method
     if method in ("POST", "HEAD", "OPTIONS") or exchange.kind != "mcp":
         return
-    modern = exchange.facts.get("modern-client")
+    modern = exchange.facts.get(MODERN_CLIENT)
     reading = exchange.reading
     if reading is not None and any(m.kind != "invalid" for m in reading.messages):
         if modern or exchange.claim.modern:

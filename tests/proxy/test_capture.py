@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mitmproxy.connection import ConnectionState
 
-from mcp_wiretap.proxy.capture import MOST_EVENTS, who_ended
+from mcp_wiretap.proxy.capture import who_ended
+from mcp_wiretap.trace.limits import Limits
 from tests.proxy import flows
 
 CLOSED, OPEN = ConnectionState.CLOSED, ConnectionState.OPEN
@@ -47,8 +48,7 @@ def test_a_json_call_is_commented_with_what_became_of_it(addon):
     assert not addon.faults.count
 
 
-def test_only_event_streams_are_streamed(addon):
-    assert not stream(addon, flows.live(), content_type="application/json")
+def test_event_streams_are_streamed(addon):
     assert callable(stream(addon, flows.live()))
     assert callable(stream(addon, flows.live(), content_type="Text/Event-Stream; charset=utf-8"))
 
@@ -202,8 +202,11 @@ def test_a_stream_of_endless_tiny_events_leaves_a_bounded_list_of_times(addon):
     for _ in range(30):
         tap(b"data:\n\n" * 1_000)
     end(addon, flow)
-    assert len(flow.metadata["mcp.events"]) == MOST_EVENTS
-    assert flow.metadata["mcp.dropped"] == 10_000 * 7
+    most = Limits().stream_events
+    assert len(flow.metadata["mcp.events"]) == most
+    assert f"unchecked: event stream: what follows its first {most} events is not read" in flow.metadata["mcp.notes"]
+    assert flow.response.raw_content == b"data:\n\n" * 30_000
+    assert addon.watch.inspector.dropped == {"unread streams": 1}
 
 
 def test_another_addons_stream_callable_decides_what_passes(addon):

@@ -1,10 +1,12 @@
 """Faults of our own: caught, counted, said once, listed. Traffic never notices (DESIGN.md "Fail open")."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Protocol, cast
+
+from mcp_wiretap.rule.containment import is_interrupt, told
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +28,12 @@ class Faults:
     count: int = 0
     _said: set[tuple[str, str]] = field(default_factory=set)
 
-    def note(self, where: str, error: Exception, flow: str | None = None) -> None:
+    def note(self, where: str, error: BaseException, flow: str | None = None) -> None:
         """Count a fault. The first of its kind is logged with its traceback, at WARNING: a record of level ERROR while mitmproxy
         starts would end it."""
         self.count += 1
         if len(self.listed) < LISTED:
-            self.listed.append(Fault(flow, where, f"{type(error).__name__}: {error}"))
+            self.listed.append(Fault(flow, where, told(error)))
         kind = (where, type(error).__name__)
         if kind not in self._said and len(self._said) < LISTED:
             self._said.add(kind)
@@ -45,19 +47,25 @@ class HasFaults(Protocol):
     def faults(self) -> Faults: ...
 
 
-def fail_open[S: HasFaults, **P](hook: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """A hook of the addon whose exceptions end here."""
+type Hook[S, **P] = Callable[Concatenate[S, P], Awaitable[None] | None]
+
+
+def fail_open[S: HasFaults, **P](hook: Hook[S, P]) -> Hook[S, P]:
+    """A hook of the addon whose exceptions end here. What it returns is waited for by mitmproxy."""
 
     name = hook.__name__
 
     @wraps(hook)
-    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[None] | None:
         try:
-            hook(self, *args, **kwargs)
-        except Exception as error:
+            return hook(self, *args, **kwargs)
+        except BaseException as error:  # SystemExit ends a connection, CancelledError makes a request wait for ever
+            if is_interrupt(error):
+                raise
             self.faults.note(name, error, _flow_id(args))
+            return None
 
-    return cast(Callable[Concatenate[S, P], None], guarded)
+    return cast(Hook[S, P], guarded)
 
 
 def _flow_id(args: tuple[Any, ...]) -> str | None:

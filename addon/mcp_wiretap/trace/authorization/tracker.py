@@ -8,12 +8,31 @@ where that client is known, or a program of its name is on its way to a token th
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
+from mcp_wiretap.trace.authorization.steps import (
+    AUTHORIZATION_FLOWS,
+    CHALLENGES,
+    LET_IN,
+    NONCE_DUE,
+    PROOF_USED_BEFORE,
+    QUERY_TOKENS,
+    SESSION_TOKENS,
+    STEP,
+    TOKEN,
+    TOKEN_LEFT_OUT,
+    TOKENS,
+    TOKENS_OF_SESSION,
+    TOOL_ERROR,
+    AuthorizationFlow,
+    Challenge,
+    Step,
+    StepKind,
+    Token,
+)
 from mcp_wiretap.trace.authorization.tables import Tables
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
@@ -22,19 +41,15 @@ from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import one_line
 
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
-
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
 WATCHED = 100  # challenges that may be judged anew
-TOKENS = 200  # of one endpoint, by hash
+MOST_TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
 SHORTEST = 16  # characters of what may be a token
 BARE = 50  # requests without token that wait for the next one on their connection
-NONCE = 500  # characters
 PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
 
@@ -47,8 +62,8 @@ class Authorization(Tracker):
 
     name = "authorization"
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._tables = Tables()
         self._open: Recent[str, Step] = Recent(OPEN)
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
@@ -107,15 +122,16 @@ class Authorization(Tracker):
         if exchange.claim.revision is not None:
             site.revision = exchange.claim.revision
         if self._open.pop(exchange.flow) is not None and self._loose.pop(exchange.flow, None) is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
-            exchange.facts["token"] = token
+            exchange.facts[TOKEN] = token
+            self._nonce_due(exchange, token)
             self._with_token(exchange, token)
-            table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
+            table: dict[str, Token] = exchange.endpoint.facts.setdefault(TOKENS, {})
             if exchange.auth not in table:
                 table[exchange.auth] = token
-                if len(table) > TOKENS:
+                if len(table) > MOST_TOKENS:
                     del table[next(iter(table))]
             if exchange.request_fields.has("dpop"):
                 self._proof(exchange)
@@ -127,7 +143,7 @@ class Authorization(Tracker):
             self._retie(exchange)
 
     def _in_query(self, exchange: Exchange) -> None:
-        """`facts["query-tokens"]`: members of the query whose value is an access token of this trace, whenever that was seen."""
+        """`facts[QUERY_TOKENS]`: members of the query whose value is an access token of this trace, whenever that was seen."""
         query = forms.read(exchange.query)
         for name in list(query)[:IN_QUERY]:
             value = query.get(name)
@@ -136,10 +152,10 @@ class Authorization(Tracker):
             key = reading.digest(value)
             known = self._tables.tokens.get(reading.auth_of(f"Bearer {value}"))
             if known is not None and known.digest == key:
-                exchange.facts.setdefault("query-tokens", set()).add(name)
+                exchange.facts.setdefault(QUERY_TOKENS, set()).add(name)
             elif key not in self._queried and len(self._queried) < WATCHED:
                 self._queried[key] = exchange
-                self.inspector.held.keep(exchange, "query")
+                self.memory.held.keep(exchange, "query")
 
     def _shown_before(self, token: Token) -> None:
         """A token is seen: whether it stood in a query before."""
@@ -148,21 +164,21 @@ class Authorization(Tracker):
             return
         query = forms.read(exchange.query)
         names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
-        exchange.facts.setdefault("query-tokens", set()).update(names)
+        exchange.facts.setdefault(QUERY_TOKENS, set()).update(names)
         if not exchange.released:
-            self.inspector.rejudge(exchange)
-        self.inspector.held.free(exchange, "query")
+            self.memory.rejudge(exchange)
+        self.memory.held.free(exchange, "query")
 
     def _with_token(self, exchange: Exchange, token: Token) -> None:
-        """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
+        """`facts[TOKEN_LEFT_OUT]` of a request that was refused between two with the same token on its connection: that token,
         and the flow that had it."""
         self._shown_before(token)
         key = (exchange.connection, exchange.endpoint.url)
         before = self._bearers.get(key) if exchange.connection else None
         for bare in before[1] if before is not None else ():
             if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
-                bare.facts["token-left-out"] = (token, exchange.flow)
-                self.inspector.rejudge(bare)
+                bare.facts[TOKEN_LEFT_OUT] = (token, exchange.flow)
+                self.memory.rejudge(bare)
             self._free_bare(bare)
         if exchange.connection:
             for _, forgotten in self._bearers.put(key, (exchange.auth, [])):
@@ -174,11 +190,11 @@ class Authorization(Tracker):
         if before is not None and self._bare < BARE and exchange.session is None:
             before[1].append(exchange)
             self._bare += 1
-            self.inspector.held.keep(exchange, "bare")
+            self.memory.held.keep(exchange, "bare")
 
     def _free_bare(self, exchange: Exchange) -> None:
         self._bare -= 1
-        self.inspector.held.free(exchange, "bare")
+        self.memory.held.free(exchange, "bare")
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
@@ -186,8 +202,8 @@ class Authorization(Tracker):
         site = Site(exchange.endpoint, origin, urls.resource_forms(url), exchange.reverse, _public_origin(exchange, origin))
         site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         tables.sites[url] = site
-        exchange.endpoint.facts[self.name] = site.flows
-        exchange.endpoint.facts["challenges"] = site.pending  # that nothing has followed so far, for the pages
+        exchange.endpoint.facts[AUTHORIZATION_FLOWS] = site.flows
+        exchange.endpoint.facts[CHALLENGES] = site.pending  # that nothing has followed so far, for the pages
         here = tables.at.get(origin)
         if here is None:
             here = []
@@ -210,23 +226,30 @@ class Authorization(Tracker):
         token.bound = scheme.lower() == "dpop" or (token.jwt is not None and token.jwt.thumbprint is not None)
         self._tables.tokens.put(exchange.auth, token)
         site = self._tables.sites.get(exchange.endpoint.url)
-        if site is not None and len(site.agents) < TOKENS:
+        if site is not None and len(site.agents) < MOST_TOKENS:
             site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         return token
 
+    @staticmethod
+    def _nonce_due(exchange: Exchange, token: Token) -> None:
+        """`facts[NONCE_DUE]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
+        asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
+        if asked is not None and asked[1] <= exchange.started:
+            exchange.facts[NONCE_DUE] = asked[0]
+
     def _proof(self, exchange: Exchange) -> None:
-        """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
+        """`facts[PROOF_USED_BEFORE]`: the flow that had the same DPoP proof."""
         text = exchange.request_fields.first("dpop") or ""
         proof = jose.read(text)
-        key = reading.digest((proof.text("jti") if proof is not None else None) or text)
+        key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
         before = self._tables.proofs.get(key)
         if before is not None:
-            exchange.facts["proof-used-before"] = before
+            exchange.facts[PROOF_USED_BEFORE] = before
         self._tables.proofs.put(key, exchange.flow)
 
     def _mcp_ended(self, exchange: Exchange) -> None:
         status = exchange.status
-        token: Token | None = exchange.facts.get("token")
+        token: Token | None = exchange.facts.get(TOKEN)
         if status in (401, 403):
             if status == 401 and token is None:
                 self._without_token(exchange)
@@ -237,22 +260,23 @@ class Authorization(Tracker):
                 and (answer := exchange.answer) is not None
                 and answer.result.get("isError") is True
             ):
-                exchange.facts["tool-error"] = True
+                exchange.facts[TOOL_ERROR] = True
             url = exchange.endpoint.url
-            if url not in token.accepted and len(token.accepted) < OF_TOKEN:
+            new = url not in token.accepted and len(token.accepted) < OF_TOKEN
+            if new:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
-                exchange.facts["let-in"] = True
-            if not token.used:
+                exchange.facts[LET_IN] = True
+            if not token.used or (new and token.shared):
                 token.used = True
                 self._first_use(exchange, token)
             if exchange.session is not None and exchange.session.id:
                 self._in_session(exchange, token)
 
     def _first_use(self, exchange: Exchange, token: Token) -> None:
-        flow = token.part_of
+        flow = token.flow_for(exchange.endpoint)
         if flow is None and self._loose:
             self._retie(exchange)
-            flow = token.part_of
+            flow = token.flow_for(exchange.endpoint)
         if flow is None or flow.endpoint is not exchange.endpoint:
             return
         step = requests.step_of("use", exchange)
@@ -264,12 +288,12 @@ class Authorization(Tracker):
 
     @staticmethod
     def _in_session(exchange: Exchange, token: Token) -> None:
-        """`session.facts["tokens"]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
+        """Keep a token that was let in under a session id, and note the others that were before it."""
         assert exchange.session is not None
-        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault("tokens", {})
+        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault(TOKENS_OF_SESSION, {})
         if exchange.auth not in table and len(table) < OF_SESSION:
             if table:
-                exchange.facts["session-tokens"] = list(table.values())
+                exchange.facts[SESSION_TOKENS] = list(table.values())
             table[exchange.auth] = (token, exchange.flow)
 
     # Challenges
@@ -286,25 +310,27 @@ class Authorization(Tracker):
             exchange.claim.modern, token,
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
-        exchange.facts[self.name] = step
-        if token is not None and any(c.get("error") == "use_dpop_nonce" for c in asks) and fields is not None:
-            token.nonce = (fields.first("dpop-nonce") or "")[:NONCE]
+        exchange.facts[STEP] = step
+        if token is not None and fields is not None and fields.has("dpop-nonce"):
+            origin = urls.origin(exchange.url) or ""
+            if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
+                token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
-        if len(site.agents) < TOKENS:
+        if len(site.agents) < MOST_TOKENS:
             site.agents.add(step.agent)
         named = urls.split(best.get("resource_metadata")) if best is not None else None
         if named is not None:
             self._tables.named.put(named.place, site)
             if site.reverse:
                 self._tables.named.put(site.origin + named.path, site)
-        flow = token.part_of if token is not None else None
+        flow = token.flow_for(exchange.endpoint) if token is not None else None
         if flow is not None and flow.endpoint is exchange.endpoint:
             _refused(flow, step)
         elif exchange.status == 401 or step.challenge.error == "insufficient_scope":
             if named is None and len(self._watched) < WATCHED and not exchange.released:
                 self._watched[exchange.flow] = exchange
-                self.inspector.held.keep(exchange, self.name)
+                self.memory.held.keep(exchange, self.name)
             gone = site.keep(step)
             if gone is not None:
                 self._unwatch(gone.flow)
@@ -312,7 +338,7 @@ class Authorization(Tracker):
     def _unwatch(self, flow: str) -> None:
         exchange = self._watched.pop(flow, None)
         if exchange is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
 
     def _probes(self, step: Step) -> Iterable[Exchange] | None:
         """The places of the resource metadata were asked for: whether any gave them is what a bare 401 is judged by."""
@@ -346,7 +372,7 @@ class Authorization(Tracker):
         flow = site.flow_for(step, linked or self._by_client(step, site), self._numbers + 1)
         self._numbers = max(self._numbers, flow.number)
         exchange.kind, exchange.endpoint = "oauth", site.endpoint
-        exchange.facts[self.name] = step
+        exchange.facts[STEP] = step
         joining.join(step, flow, site)
         self._name_client(step, flow)
         flow.add(step)
@@ -354,16 +380,16 @@ class Authorization(Tracker):
             self._learn(step)
         if waited:
             if not current:
-                self.inspector.rejudge(exchange)
-            self.inspector.held.free(exchange, self.name)
+                self.memory.rejudge(exchange)
+            self.memory.held.free(exchange, self.name)
         return True
 
     def _wait(self, step: Step, exchange: Exchange) -> None:
         self._loose[exchange.flow] = (step, exchange)
-        self.inspector.held.keep(exchange, self.name)
+        self.memory.held.keep(exchange, self.name)
         while len(self._loose) > LOOSE:
             _, (_, gone) = self._loose.popitem(last=False)
-            self.inspector.held.free(gone, self.name)
+            self.memory.held.free(gone, self.name)
 
     def _retie(self, current: Exchange) -> None:
         """Something new is known: look at what waits. One step may tie another that came before it, so look again."""
@@ -390,12 +416,13 @@ class Authorization(Tracker):
                 document = client_id.startswith(("https://", "http://"))
                 registered = self._tables.registration(client_id, step.server_of) is not None
                 flow.how = "metadata-document" if document else "dynamic" if registered else "pre-registered"
-        self._tables.clients.put(client_id, flow)
+        self._tables.clients.add(client_id, flow)
 
     def _by_client(self, step: Step, site: Site) -> AuthorizationFlow | None:
         """The flow that the client id of a step names, unless a newer one has begun that has no client id yet."""
-        flow = self._tables.clients.get(step.client_id) if step.client_id is not None else None
-        if flow is None or flow.endpoint is not site.endpoint:
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        flow = next((f for f in reversed(known) if f.endpoint is site.endpoint and _of_server(f, step)), None)
+        if flow is None:
             return None
         if step.kind in ("authorize", "pushed") and not flow.under_way:
             begun = any(f.client_id is None and f.under_way and f.last > flow.last and not f.asks for f in site.flows)
@@ -443,10 +470,11 @@ class Authorization(Tracker):
 
     def _site_of_server(self, step: Step) -> Site | None:
         """Of a request to an authorization server: where its client is known, or a flow is at that server just now."""
-        client = self._tables.clients.get(step.client_id) if step.client_id is not None else None
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        at = {flow.endpoint.url for flow in known if _of_server(flow, step)}
         found: Site | None = None
         for site in self._tables.sites_of(step.server_of):
-            if client is not None and client.endpoint is site.endpoint and not step.resources:
+            if site.endpoint.url in at and not step.resources:
                 return site
             if site.awaits(step) and (found is None or site.busy > found.busy):
                 found = site
@@ -470,6 +498,11 @@ class Authorization(Tracker):
             return None
         step.fallback = True
         return here[-1]
+
+
+def _of_server(flow: AuthorizationFlow, step: Step) -> bool:
+    """Whether a flow may be at the authorization server that a step goes to."""
+    return flow.server is None or step.server_of is None or flow.server is step.server_of
 
 
 def _refused(flow: AuthorizationFlow, step: Step) -> None:

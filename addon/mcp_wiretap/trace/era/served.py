@@ -2,8 +2,9 @@
 and a refusal of the same request with a stray legacy header, before or after, blames the header (HTS012)."""
 
 from collections import OrderedDict
-from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -17,11 +18,14 @@ _CAPABILITY = {
 }  # fmt: skip
 
 
+SERVED: EndpointFact[dict[str, bool]] = EndpointFact("_served", "methods that this endpoint has answered with a result")
+
+
 class Served(Tracker):
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._refused: OrderedDict[str, Exchange] = OrderedDict()
 
     def said(self, message: Message) -> None:
@@ -36,7 +40,7 @@ class Served(Tracker):
             return
         if len(request.method) > LONGEST:
             return
-        methods: dict[str, bool] = exchange.endpoint.facts.setdefault(NAME, {})
+        methods: dict[str, bool] = exchange.endpoint.facts.setdefault(SERVED, {})
         method = request.method
         if methods.get(method) or (method not in methods and len(methods) >= METHODS):
             return
@@ -50,17 +54,17 @@ class Served(Tracker):
         if exchange.released or without_legacy_headers(exchange, exchange.method or ""):
             return
         self._refused[exchange.flow] = exchange
-        self.inspector.held.keep(exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
         if len(self._refused) > REFUSED:
-            self.inspector.held.free(self._refused.popitem(last=False)[1], NAME)
+            self.memory.held.free(self._refused.popitem(last=False)[1], NAME)
 
     def _serves(self, exchange: Exchange) -> None:
         """The method is served without the header: what was refused with it is judged anew."""
         for refused in list(self._refused.values()):
             if refused.endpoint is exchange.endpoint and refused.method == exchange.method:
                 del self._refused[refused.flow]
-                self.inspector.rejudge(refused)
-                self.inspector.held.free(refused, NAME)  # after it was judged: that may release it
+                self.memory.rejudge(refused)
+                self.memory.held.free(refused, NAME)  # after it was judged: that may release it
 
 
 def carries_legacy_headers(exchange: Exchange) -> bool:
@@ -70,7 +74,7 @@ def carries_legacy_headers(exchange: Exchange) -> bool:
 
 def is_known(exchange: Exchange, method: str) -> bool:
     """Whether the server is known to implement the method: it served it before, or advertises its capability."""
-    if method in exchange.endpoint.facts.get(NAME, ()):
+    if method in exchange.endpoint.facts.get(SERVED, ()):
         return True
     capability = _CAPABILITY.get(method.partition("/")[0])
     capabilities = exchange.endpoint.capabilities
@@ -81,4 +85,4 @@ def is_known(exchange: Exchange, method: str) -> bool:
 
 def without_legacy_headers(exchange: Exchange, method: str) -> bool:
     """Whether the server served the method to a request without Mcp-Session-Id and Last-Event-ID."""
-    return bool(exchange.endpoint.facts.get(NAME, {}).get(method))
+    return bool(exchange.endpoint.facts.get(SERVED, {}).get(method))

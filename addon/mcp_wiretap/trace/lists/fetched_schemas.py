@@ -5,9 +5,9 @@ basic/index#ref-resolution.
 """
 
 from collections import OrderedDict
-from typing import Any
 
-from mcp_wiretap.trace.lists.tools import ToolDefinition
+from mcp_wiretap.trace.facts import ExchangeFact
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.tracker import Tracker
@@ -19,20 +19,23 @@ MOST_OF_ONE = 5  # references of one schema
 _PORTS = {"http": 80, "https": 443}
 
 
+FETCHED: ExchangeFact[dict[str, str]] = ExchangeFact("fetched", "URLs in the listed schemas, and who fetched them")
+
+
 class Fetched(Tracker):
-    """Writes `facts["fetched"]` on the exchange that listed the tools: URL -> flow of the GET."""
+    """Writes `facts[FETCHED]` on the exchange that listed the tools: URL -> flow of the GET."""
 
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._named: OrderedDict[str, Exchange] = OrderedDict()
 
     def said(self, message: Message) -> None:
         request = message.request
         if request is None or request.method != "tools/list" or message.party != "server" or message.rpc.kind != "result":
             return
-        definitions: list[ToolDefinition] = message.exchange.facts.get("tools", [])
+        definitions = message.exchange.definitions
         for definition in definitions:
             if definition.message is not message:
                 continue
@@ -45,7 +48,7 @@ class Fetched(Tracker):
     def _wait(self, url: str, exchange: Exchange) -> None:
         before = self._named.pop(url, None)
         self._named[url] = exchange
-        self.inspector.held.keep(exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
         if before is not None and before is not exchange:
             self._let_go(before)
         while len(self._named) > MOST:
@@ -53,7 +56,7 @@ class Fetched(Tracker):
 
     def _let_go(self, exchange: Exchange) -> None:
         if exchange not in self._named.values():
-            self.inspector.held.free(exchange, NAME)
+            self.memory.held.free(exchange, NAME)
 
     def requested(self, exchange: Exchange) -> list[Exchange] | None:
         if not self._named or exchange.http_method != "GET":
@@ -61,7 +64,7 @@ class Fetched(Tracker):
         listed = self._named.get(exchange.url + (f"?{exchange.query}" if exchange.query else ""))
         if listed is None or listed.released:
             return None
-        fetched: dict[str, str] = listed.facts.setdefault(NAME, {})
+        fetched: dict[str, str] = listed.facts.setdefault(FETCHED, {})
         fetched.setdefault(exchange.url + (f"?{exchange.query}" if exchange.query else ""), exchange.flow)
         return [listed]
 
