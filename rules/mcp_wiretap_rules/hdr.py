@@ -15,7 +15,6 @@ from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
 from mcp_wiretap.trace.refusals.cors import HIDDEN, PREFLIGHT, is_read_by_page, lacks
-from mcp_wiretap.trace.refusals.repeats import Repeat
 from mcp_wiretap.wire import cors
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire import revision as rev
@@ -1051,7 +1050,7 @@ def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
     """
     repeat = exchange.facts.get(PREFLIGHT)
     found = lacks(exchange)
-    if not found or (isinstance(repeat, Repeat) and repeat.first is not exchange):
+    if not found or (repeat is not None and repeat.first is not exchange):
         return
     origin = one_line(exchange.request_fields.first("origin") or "", 60)
     said = " and ".join(lack.words for lack in found)
@@ -1107,7 +1106,7 @@ def headers_not_exposed(exchange: Exchange) -> Iterator[Finding]:
     if fields is None or not is_read_by_page(exchange):
         return
     exposed, where = fields.joined("access-control-expose-headers"), "response.header:Access-Control-Expose-Headers"
-    if HIDDEN in exchange.facts:
+    if exchange.facts.get(HIDDEN):
         text = f"Mcp-Session-Id is not exposed to the page of {origin}: it cannot send it"
         yield Finding(text, [evidence(where, exposed, "Mcp-Session-Id")], once=f"session {origin}"[:200])
     if exchange.status == 401 and fields.has("www-authenticate") and not cors.exposes("www-authenticate", fields):

@@ -16,7 +16,7 @@ from mcp_wiretap.trace.finding import Severity
 from mcp_wiretap.trace.mirrored import request_faults
 from mcp_wiretap.trace.mirrored.request_faults import Fault
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
-<<<<<<< HEAD
+from mcp_wiretap.trace.operations.ids import CAME_BACK
 from mcp_wiretap.trace.refusals.tracker import (
     ALWAYS_FAILED,
     ELSEWHERE,
@@ -25,13 +25,8 @@ from mcp_wiretap.trace.refusals.tracker import (
     LEAST_METHODS,
     OLD_WAY,
     TYPED,
-    AlwaysFailed,
-    OldWay,
 )
-from mcp_wiretap.trace.refusals.words import quoted, speaks_of, words_of
-=======
-from mcp_wiretap.trace.operations.ids import CAME_BACK
->>>>>>> main
+from mcp_wiretap.trace.refusals.words import speaks_of, words_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
@@ -423,7 +418,7 @@ def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     if exchange.status != 404 or exchange.request is None or not exchange.claim.modern or exchange.endpoint.modern is None:
         return
     old_way = exchange.facts.get(OLD_WAY)
-    if isinstance(old_way, OldWay) and old_way.topic is not None:
+    if old_way is not None and old_way.topic is not None:
         return  # HTS027 says more
     if exchange.answer is None and exchange.answer_reading is not None and exchange.method != "server/discover":
         yield Finding(
@@ -1601,7 +1596,7 @@ def _legacy_version_refused(message: Message, exchange: Exchange) -> Iterator[Fi
     sep="2567",
     always=True,
     kinds=("mcp",),
-    needs=(f"fact:{OLD_WAY}",),
+    needs=(OLD_WAY,),
 )
 def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
     """A server of the modern era serves each conforming request by itself: it asks for no session and no initialize, and does not
@@ -1626,7 +1621,7 @@ def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     told = exchange.facts.get(OLD_WAY)
-    if not isinstance(told, OldWay) or told.repeat.first is not exchange:
+    if told is None or told.repeat.first is not exchange:
         return
     endpoint, version, times = exchange.endpoint, exchange.claim.revision or "", told.repeat.times
     listed = version in (endpoint.supported or ())
@@ -1634,7 +1629,7 @@ def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
         return  # a version that nothing says the server speaks (HTS026)
     shown = [evidence("response.status", exchange.status, "a result")]
     if told.said is not None:
-        shown.append(Evidence(told.said.where, quoted(exchange, told.said.text)))
+        shown.append(Evidence(told.said.where, told.said.quote))
     if endpoint.supported:
         shown.append(evidence("request.header:MCP-Protocol-Version", version, ", ".join(endpoint.supported[:10])))
     related = (*([endpoint.supported_flow] if listed and endpoint.supported_flow else ()), *told.repeat.related)
@@ -1670,7 +1665,7 @@ def _worth(severity: str, *, modern: bool) -> Severity:
     spec="2026-07-28 basic/index#error-responses",
     always=True,
     kinds=("mcp",),
-    needs=(f"fact:{ALWAYS_FAILED}",),
+    needs=(ALWAYS_FAILED,),
 )
 def always_failed(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers every request with HTTP 500 or -32603, whatever is asked, does not work at all.
@@ -1704,14 +1699,14 @@ def always_failed(exchange: Exchange) -> Iterator[Finding]:
           -> error -32603 {"message": "Internal error: echo is broken"}
     """
     told = exchange.facts.get(ALWAYS_FAILED)
-    if not isinstance(told, AlwaysFailed) or told.repeat.count < LEAST_FAILED or len(told.methods) < LEAST_METHODS:
+    if told is None or told.taken_back or told.repeat.count < LEAST_FAILED or len(told.methods) < LEAST_METHODS:
         return
     words, answer, count = words_of(exchange), exchange.answer, told.repeat.count
     code = f" {answer.error_code}" if answer is not None and answer.error_code is not None else ""
-    quote = f" {quoted(exchange, words.text)}" if words is not None else ""
+    quote = f" {words.quote}" if words is not None else ""
     shown = [evidence("response.status", exchange.status, "a result to at least one request")]
     if words is not None:
-        shown.append(Evidence(words.where, quoted(exchange, words.text)))
+        shown.append(Evidence(words.where, words.quote))
     yield Finding(
         f"every request was answered {exchange.status}{code}{quote} ({count} of {count}, {len(told.methods)} methods)",
         shown,

@@ -4,15 +4,11 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-<<<<<<< HEAD
-from mcp_wiretap.trace.legacy.session_refusals import Refused
-from mcp_wiretap.trace.legacy.session_use import Note
-=======
 from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RETRY_MS, Note
->>>>>>> main
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.refusals.tracker import VERSION_REFUSED, VersionRefused
-from mcp_wiretap.trace.refusals.words import Said, quoted
+from mcp_wiretap.trace.refusals.sessions import Refused
+from mcp_wiretap.trace.refusals.tracker import VERSION_REFUSED
+from mcp_wiretap.trace.refusals.words import Said
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
@@ -1318,7 +1314,7 @@ def url_elicitation_complete(message: Message) -> Iterator[Finding]:
     versions=SESSIONS,
     streamable=True,
     always=True,
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def session_refused_without_404(exchange: Exchange) -> Iterator[Finding]:
     """A server that does not know a session any more answers requests that name it with HTTP 404.
@@ -1347,13 +1343,13 @@ def session_refused_without_404(exchange: Exchange) -> Iterator[Finding]:
         times = f" ({record.count} times)" if record.count > 1 else ""
         yield Finding(
             f"a session that is not known is answered 404, not {exchange.status}: clients begin anew only then{times}",
-            [Evidence("response.status", str(exchange.status), "404"), *_words(exchange, record.said)],
+            [Evidence("response.status", str(exchange.status), "404"), *_words(record.said)],
             related=(*_related(note), *record.related),
         )
 
 
-def _words(exchange: Exchange, said: Said | None) -> list[Evidence]:
-    return [Evidence(said.where, quoted(exchange, said.text))] if said is not None else []
+def _words(said: Said | None) -> list[Evidence]:
+    return [Evidence(said.where, said.quote)] if said is not None else []
 
 
 @rule(
@@ -1369,7 +1365,7 @@ def _words(exchange: Exchange, said: Said | None) -> list[Evidence]:
     versions=SESSIONS,
     streamable=True,
     always=True,
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def session_not_shared(exchange: Exchange) -> Iterator[Finding]:
     """A session that a server gave is known to every instance of it, until it is ended for all of them.
@@ -1400,8 +1396,8 @@ def session_not_shared(exchange: Exchange) -> Iterator[Finding]:
         record: Refused = note.value
         yield Finding(
             "requests of one session reach instances that do not share it"
-            f" ({record.count} of {max(record.asked, record.count + record.served)} refused)",
-            [Evidence("response.status", str(exchange.status), "the session is served"), *_words(exchange, record.said)],
+            f" ({record.count} of {max(record.named, record.count + record.served)} refused)",
+            [Evidence("response.status", str(exchange.status), "the session is served"), *_words(record.said)],
             related=(*_related(note), *record.related),
         )
 
@@ -1419,7 +1415,7 @@ def session_not_shared(exchange: Exchange) -> Iterator[Finding]:
     versions=SESSIONS,
     streamable=True,
     methods=("initialize",),
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def session_id_under_another_name(exchange: Exchange) -> Iterator[Finding]:
     """A server that asks for a session gives its id in the header Mcp-Session-Id of the initialize response.
@@ -1472,7 +1468,7 @@ def session_id_under_another_name(exchange: Exchange) -> Iterator[Finding]:
     methods=("initialize",),
     always=True,
     kinds=("mcp",),
-    needs=(f"fact:{VERSION_REFUSED}",),
+    needs=(VERSION_REFUSED,),
 )
 def initialize_refused_for_version(exchange: Exchange) -> Iterator[Finding]:
     """A server that does not speak the version that initialize asks for answers with a version that it does speak.
@@ -1491,9 +1487,8 @@ def initialize_refused_for_version(exchange: Exchange) -> Iterator[Finding]:
         legacy initialize
           -> result {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
     """
-    told = exchange.facts.get(VERSION_REFUSED)
-    request = exchange.request
-    if not isinstance(told, VersionRefused) or request is None or exchange.endpoint.modern is not None:
+    told, request = exchange.facts.get(VERSION_REFUSED), exchange.request
+    if told is None or request is None or exchange.endpoint.modern is not None:
         return
     wanted, header = request.params.get("protocolVersion"), exchange.request_fields.first("mcp-protocol-version")
     shown = [evidence(request.place("params", "protocolVersion"), wanted, "a result with a version that the server speaks")]
@@ -1507,6 +1502,6 @@ def initialize_refused_for_version(exchange: Exchange) -> Iterator[Finding]:
         f"initialize was refused for its version ({asked}); the answer is a version that the server does speak"
         + (f", such as {told.listed[0]}" if told.listed else "")
         + told.repeat.times,
-        [*shown, *_words(exchange, told.said)],
+        [*shown, *_words(told.said)],
         related=(*([told.came_back] if told.came_back else ()), *told.repeat.related),
     )

@@ -19,7 +19,6 @@ from mcp_wiretap.trace.era.served import Served
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.judge import Judge, NoRules
-from mcp_wiretap.trace.legacy.session_refusals import SessionRefusals
 from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
@@ -38,6 +37,7 @@ from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
 from mcp_wiretap.trace.refusals.cors import Cors
+from mcp_wiretap.trace.refusals.sessions import SessionRefusals
 from mcp_wiretap.trace.refusals.tracker import Refusals
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens

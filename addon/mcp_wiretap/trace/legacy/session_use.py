@@ -11,17 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-<<<<<<< HEAD
-from mcp_wiretap.trace.memory.sessions import Session
-from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.trace.refusals.cors import HIDDEN
-from mcp_wiretap.trace.refusals.repeats import Repeat, Repeats
-=======
 from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
+from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
->>>>>>> main
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import id_key
@@ -127,6 +121,9 @@ BROADCASTS: SessionFact[OrderedDict[str, tuple[Any, Exchange, float]]] = Session
 SUBSCRIBED: SessionFact[OrderedDict[str, tuple[float, float]]] = SessionFact("_subscribed", "resources, since and until when")
 SUBSCRIPTIONS_LOST: SessionFact[bool] = SessionFact("_subscriptions-lost", "some of these are not kept")
 ELICITATIONS: SessionFact[OrderedDict[str, None]] = SessionFact("_elicitations", "ids of URL elicitations")
+HIDDEN_SESSION: SessionFact[Exchange | None] = SessionFact("_hidden", "the initialize whose page may not read the id")
+TOLD_MISSING: SessionFact[bool] = SessionFact("_told-missing", "a request that lacks the id of this session was told")
+VERSION_DIFFERS: ExchangeFact[Note] = ExchangeFact("version-differs", "MCP-Protocol-Version is not what was negotiated")
 
 
 class Usage(Tracker):
@@ -140,12 +137,8 @@ class Usage(Tracker):
         # initialize in flight, by endpoint and connection
         self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
-<<<<<<< HEAD
-        self._announced: OrderedDict[str, list[Exchange]] = OrderedDict()  # HTTP+SSE streams, by origin
-        self._differing: Repeats[tuple[str, str, str]] = Repeats(inspector.held, "version differs")
-=======
         self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
->>>>>>> main
+        self._differing: Repeats[tuple[str, str, str]] = Repeats(memory.held, "version differs")
         self._now = 0.0
 
     # Requests
@@ -207,14 +200,9 @@ class Usage(Tracker):
         self._session_missing(exchange, known)
 
     def _session_missing(self, exchange: Exchange, known: Session) -> None:
-<<<<<<< HEAD
-        others = sum(1 for s in self.inspector.sessions if s.endpoint is exchange.endpoint and s.live)
-        known.facts["told-missing"] = True
-        add_note(exchange, Note("session-missing", is_hidden(known), known.id, known.initialize_flow, others <= 1))
-=======
         others = sum(1 for s in self.memory.sessions if s.endpoint is exchange.endpoint and s.live)
-        _note(exchange, Note("session-missing", None, known.id, known.initialize_flow, others <= 1))
->>>>>>> main
+        known.facts[TOLD_MISSING] = True
+        add_note(exchange, Note("session-missing", is_hidden(known), known.id, known.initialize_flow, others <= 1))
 
     def _listens_without_session(self, exchange: Exchange) -> None:
         """A GET for the event stream on the connection of a session, without its id; a browser's GET asks for other things."""
@@ -278,23 +266,13 @@ class Usage(Tracker):
             return
         if exchange.request is not None and exchange.request.method == "initialize":
             return
-<<<<<<< HEAD
-        if session.revision not in rev.KNOWN and not session.facts.get("version-noted"):
-            session.facts["version-noted"] = True
+        if session.revision not in rev.KNOWN and not session.facts.get(VERSION_NOTED):
+            session.facts[VERSION_NOTED] = True
             add_note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
         header = exchange.request_fields.first("mcp-protocol-version")
         if header is None or not header.strip():
-            if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get("answered", 0.0):
-                add_note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
-=======
-        if session.revision not in rev.KNOWN and not session.facts.get(VERSION_NOTED):
-            session.facts[VERSION_NOTED] = True
-            _note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
-        header = exchange.request_fields.first("mcp-protocol-version")
-        if header is None or not header.strip():
             if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get(ANSWERED, 0.0):
-                _note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
->>>>>>> main
+                add_note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
         elif header.strip() != session.revision:
             key = (exchange.endpoint.url, session.id, header.strip()[:100])
             self._version_differs(exchange, key, session.revision, session.initialize_flow)
@@ -302,11 +280,11 @@ class Usage(Tracker):
     def _version_differs(self, exchange: Exchange, key: tuple[str, str, str], negotiated: str, flow: str) -> None:
         """Catalogue LEG009: told on one request of a session, and the others are counted there."""
         repeat = self._differing.add(key, exchange)
-        exchange.facts["version-differs"] = Note("version-differs", key[2], negotiated, flow, repeat=repeat)
+        note = exchange.facts[VERSION_DIFFERS] = Note("version-differs", key[2], negotiated, flow, repeat=repeat)
         if repeat.first is exchange:
-            add_note(exchange, exchange.facts["version-differs"])
+            add_note(exchange, note)
         else:
-            self.inspector.rejudge(repeat.first)
+            self.memory.rejudge(repeat.first)
 
     def _version_refused(self, exchange: Exchange, note: Note) -> None:
         """The first request that was refused bears the finding, rather than one before it that was let pass."""
@@ -316,9 +294,8 @@ class Usage(Tracker):
         before = repeat.first
         self._differing.move(repeat, exchange)
         add_note(exchange, note)
-        notes: list[Note] = before.facts.get(NAME, [])
-        notes[:] = [other for other in notes if other.what != note.what]
-        self.inspector.rejudge(before)
+        drop_notes(before, note.what)
+        self.memory.rejudge(before)
         self._differing.let_go_of(before)
 
     def _after_end(self, exchange: Exchange, session: Session) -> None:
@@ -334,13 +311,8 @@ class Usage(Tracker):
         if session.initialized_at is None and session.initialize_flow and not session.facts.get(HANDSHAKE_NOTED):
             since = exchange.started - session.facts.get(ANSWERED, exchange.started)
             if since > HANDSHAKE_S:
-<<<<<<< HEAD
-                session.facts["handshake-noted"] = True
-                add_note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
-=======
                 session.facts[HANDSHAKE_NOTED] = True
-                _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
->>>>>>> main
+                add_note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
                 if self._early:
                     self._settle_early(session)
             elif not session.facts.get(EARLY):  # notifications/initialized may be on its way
@@ -382,13 +354,8 @@ class Usage(Tracker):
         retry = broken.facts.get(RETRY_MS) or session.facts.get(RETRY_MS_OF_SESSION)
         if broken.ended is not None and retry and exchange.started < broken.ended + 0.9 * retry / 1000:
             waited = (exchange.started - broken.ended) * 1000
-<<<<<<< HEAD
             add_note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
-        exchange.facts["resumes"], exchange.facts["stream"] = broken, known.stream
-=======
-            _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
         exchange.facts[RESUMES], exchange.facts[RESUMED_STREAM] = broken, known.stream
->>>>>>> main
         if broken.http_method == "POST" or broken.conversation is not None:
             origin = broken.facts.get(RESUMES, broken) if broken.conversation is None else broken
             if self.memory.conversations.link(origin, exchange, "resumption", "exact") is not None:
@@ -615,20 +582,15 @@ class Usage(Tracker):
                 what = "replay-of-earlier"
             else:
                 return
-<<<<<<< HEAD
-        if not any(note.what == what for note in exchange.facts.get(NAME, ())):
-            add_note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
-=======
         if not any(note.what == what for note in exchange.facts.get(LEGACY, ())):
-            _note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
->>>>>>> main
+            add_note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
 
     # Ends
 
     def ended(self, exchange: Exchange) -> None:
         session = exchange.session
         self._now = exchange.ended or self._now
-        if (differs := exchange.facts.get("version-differs")) is not None and (exchange.status or 0) >= 400:
+        if (differs := exchange.facts.get(VERSION_DIFFERS)) is not None and (exchange.status or 0) >= 400:
             self._version_refused(exchange, differs)
         if self._opening and exchange.method == "initialize" and (session is None or session.transport != "http+sse"):
             self._opening.pop((exchange.endpoint.url, exchange.connection))
@@ -644,19 +606,12 @@ class Usage(Tracker):
             if session.ended_why == "DELETE" and not session.facts.get(TOLD_404):
                 session.facts[TOLD_404] = True  # the first after a DELETE may have been on its way
                 return
-<<<<<<< HEAD
-            count = session.facts["dead-posts"] = session.facts.get("dead-posts", 0) + 1
-            add_note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
-=======
             count = session.facts[DEAD_POSTS] = session.facts.get(DEAD_POSTS, 0) + 1
-            _note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
->>>>>>> main
+            add_note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
         elif 200 <= exchange.status < 300:
             if session.ended_why == "404":
                 session.ended_at, session.ended_why = None, ""  # the 404 had another cause, or came from another instance
-                refused = session.facts.get("refused")
-                if refused is None or not refused.is_contradicted_by(exchange):
-                    add_note(exchange, Note("session-lives", exchange.status))
+                add_note(exchange, Note("session-lives", exchange.status))
             else:
                 late = exchange.started - (session.ended_at or 0.0) > CLUSTER_S
                 add_note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
@@ -665,8 +620,8 @@ class Usage(Tracker):
 
 
 def is_hidden(session: Session) -> bool:
-    """Whether the page that got the session id may not read it (`mcp_wiretap.trace.refusals.cors`)."""
-    return HIDDEN in session.facts
+    """Whether the page that got the session id may not read it (as `trace.refusals.cors` finds)."""
+    return session.facts.get(HIDDEN_SESSION) is not None
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:
@@ -714,16 +669,17 @@ def _all_heard(session: Session) -> bool:
     return all(get.over or (get.stream is not None and get.stream.count) for get in gets)
 
 
-<<<<<<< HEAD
 def add_note(exchange: Exchange, note: Note) -> None:
     """Write a note on an exchange, for the rules of the legacy transports."""
-    notes: list[Note] = exchange.facts.setdefault("legacy", [])
-=======
-def _note(exchange: Exchange, note: Note) -> None:
     notes: list[Note] = exchange.facts.setdefault(LEGACY, [])
->>>>>>> main
     if len(notes) < 50:
         notes.append(note)
+
+
+def drop_notes(exchange: Exchange, *what: str) -> None:
+    """Take notes back that what came later has shown to be wrong."""
+    if (notes := exchange.facts.get(LEGACY)) is not None:
+        notes[:] = [note for note in notes if note.what not in what]
 
 
 def _remember(session: Session, what: SessionFact[OrderedDict[str, None]], value: str) -> None:

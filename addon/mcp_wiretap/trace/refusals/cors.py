@@ -1,42 +1,44 @@
 """Which preflights of browsers are refused, and which session ids a page cannot read.
 
-Facts: `exchange.facts["preflight-refused"]` (a Repeat, on the first preflight that lacks the same) and
-`exchange.facts["session-hidden"]` on an initialize whose Mcp-Session-Id the page that called may not read; taken back when the id
-is sent all the same.
+A session id is hidden where an initialize gives it and the page that called may not read it; that is taken back when the id is
+sent all the same.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from mcp_wiretap.trace.facts import ExchangeFact
+from mcp_wiretap.trace.legacy.session_use import HIDDEN_SESSION
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.refusals.repeats import Repeats
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import cors
 
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
-
 NAME = "cors"
-PREFLIGHT, HIDDEN = "preflight-refused", "session-hidden"
+PREFLIGHT: ExchangeFact[Repeat] = ExchangeFact("preflight-refused", "this preflight lacks what a browser wants")
+HIDDEN: ExchangeFact[bool] = ExchangeFact("session-hidden", "the page that got the session id may not read it")
 
 
 class Cors(Tracker):
     name = NAME
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
-        self._refused: Repeats[tuple[str, str, str]] = Repeats(inspector.held, PREFLIGHT)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._refused: Repeats[tuple[str, str, str]] = Repeats(memory.held, NAME)
 
     def requested(self, exchange: Exchange) -> None:
         """A page that sends the session id could read it."""
         session = exchange.session
-        if session is None or HIDDEN not in session.facts or not exchange.request_fields.has("mcp-session-id"):
+        if session is None or not exchange.request_fields.has("mcp-session-id"):
             return
-        initialize: Exchange = session.facts.pop(HIDDEN)
+        initialize = session.facts.get(HIDDEN_SESSION)
+        if initialize is None:
+            return
+        session.facts[HIDDEN_SESSION] = None
         if not initialize.released:
-            initialize.facts.pop(HIDDEN, None)
-            self.inspector.rejudge(initialize)
-            self.inspector.held.free(initialize, HIDDEN)
+            initialize.facts[HIDDEN] = False
+            self.memory.rejudge(initialize)
+            self.memory.held.free(initialize, NAME)
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
         if exchange.kind == "preflight":
@@ -59,8 +61,8 @@ class Cors(Tracker):
         if session is None or answer is None or session.initialize_flow != exchange.flow or not answer.has("mcp-session-id"):
             return
         if is_read_by_page(exchange) and not cors.exposes("mcp-session-id", answer):
-            exchange.facts[HIDDEN] = session.facts[HIDDEN] = exchange
-            self.inspector.held.keep(exchange, HIDDEN)
+            exchange.facts[HIDDEN], session.facts[HIDDEN_SESSION] = True, exchange
+            self.memory.held.keep(exchange, NAME)
 
 
 def lacks(exchange: Exchange) -> list[cors.Lack]:

@@ -1,29 +1,26 @@
 """Follows operations that a server refuses in words of its own: initialize for its version, conforming modern requests in an old
 way, and every request with the same internal error.
 
-Written on the first exchange of each kind, with the count of those that followed: `exchange.facts["version-refused"]`,
-`["refused-in-an-old-way"]`, `["always-failed"]`. Spec: 2025-11-25 basic/lifecycle#version-negotiation,
-2026-07-28 basic/transports/streamable-http.
+Written on the first exchange of each kind, with the count of those that followed. Spec: 2025-11-25
+basic/lifecycle#version-negotiation, 2026-07-28 basic/transports/streamable-http.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.mirrored import request_faults as faults
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
-from mcp_wiretap.trace.refusals.repeats import Repeat, Repeats
 from mcp_wiretap.trace.refusals.words import Said, Topic, speaks_of, words_of
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
-
 NAME = "refusals"
-VERSION_REFUSED, OLD_WAY, ALWAYS_FAILED = "version-refused", "refused-in-an-old-way", "always-failed"
 # Answers that say nothing about the MCP message: who may call, how, and how often.
 ELSEWHERE = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
 GATEWAY = frozenset({502, 503, 504})
@@ -59,16 +56,24 @@ class AlwaysFailed:
 
     repeat: Repeat
     methods: dict[str, None] = field(default_factory=dict)
+    taken_back: bool = False  # it did something else since
+
+
+VERSION_REFUSED: ExchangeFact[VersionRefused] = ExchangeFact("version-refused", "initialize was refused for its version")
+OLD_WAY: ExchangeFact[OldWay] = ExchangeFact("refused-in-an-old-way", "a conforming modern request was refused")
+ALWAYS_FAILED: ExchangeFact[AlwaysFailed] = ExchangeFact("always-failed", "every request to this endpoint failed")
+REFUSED_HERE: EndpointFact[VersionRefused] = EndpointFact("_version-refused", "the first initialize refused for its version")
+SOMETHING_ELSE: EndpointFact[bool] = EndpointFact("_something-else", "the server can do something else than fail")
 
 
 class Refusals(Tracker):
     name = NAME
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
-        self._versions: Repeats[str] = Repeats(inspector.held, VERSION_REFUSED)
-        self._old_ways: Repeats[tuple[str, Topic | None]] = Repeats(inspector.held, OLD_WAY)
-        self._failed: Repeats[str] = Repeats(inspector.held, ALWAYS_FAILED)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._versions: Repeats[str] = Repeats(memory.held, "refused for its version")
+        self._old_ways: Repeats[tuple[str, Topic | None]] = Repeats(memory.held, "refused in an old way")
+        self._failed: Repeats[str] = Repeats(memory.held, "always failed")
 
     def said(self, message: Message) -> None:
         request = message.request
@@ -92,11 +97,10 @@ class Refusals(Tracker):
     def _initialize(self, exchange: Exchange) -> Iterable[Exchange]:
         answer, status, key = exchange.answer, exchange.status or 0, exchange.endpoint.url
         if answer is not None and answer.rpc.kind == "result":
-            known: Repeat | None = exchange.endpoint.facts.get(VERSION_REFUSED)
-            told = known.first.facts.get(VERSION_REFUSED) if known is not None else None
-            if known is not None and isinstance(told, VersionRefused) and not told.came_back:
-                told.came_back = exchange.flow
-                yield known.first
+            known = exchange.endpoint.facts.get(REFUSED_HERE)
+            if known is not None and not known.came_back:
+                known.came_back = exchange.flow
+                yield known.repeat.first
             return
         code = answer.error_code if answer is not None else None
         if (
@@ -111,9 +115,9 @@ class Refusals(Tracker):
         if words is None or (not listed and speaks_of(words.text, "version") is None):
             return
         repeat = self._versions.add(key, exchange)
-        exchange.endpoint.facts[VERSION_REFUSED] = repeat
         if repeat.first is exchange:
-            exchange.facts[VERSION_REFUSED] = VersionRefused(words, listed, repeat)
+            told = VersionRefused(words, listed, repeat)
+            exchange.facts[VERSION_REFUSED] = exchange.endpoint.facts[REFUSED_HERE] = told
         yield repeat.first
 
     # Requests with an envelope
@@ -142,7 +146,7 @@ class Refusals(Tracker):
 
     def _internal(self, exchange: Exchange) -> Iterable[Exchange]:
         endpoint, status, answer = exchange.endpoint, exchange.status or 0, exchange.answer
-        if NAME in endpoint.facts or status in ELSEWHERE or status in GATEWAY:
+        if SOMETHING_ELSE in endpoint.facts or status in ELSEWHERE or status in GATEWAY:
             return
         code = answer.error_code if answer is not None else None
         if not (status == 500 or (answer is not None and code == rev.INTERNAL_ERROR)):
@@ -152,7 +156,7 @@ class Refusals(Tracker):
         repeat = self._failed.add(endpoint.url, exchange)
         first = repeat.first
         told = first.facts.get(ALWAYS_FAILED)
-        if not isinstance(told, AlwaysFailed):
+        if told is None:
             told = first.facts[ALWAYS_FAILED] = AlwaysFailed(repeat)
         if len(told.methods) < _MOST_METHODS:
             told.methods.setdefault(one_line(exchange.method or "", 60))
@@ -160,13 +164,14 @@ class Refusals(Tracker):
 
     def _succeeded(self, endpoint: Endpoint) -> None:
         """The server can do something else than fail: what was said of it is taken back."""
-        if NAME in endpoint.facts:
+        if SOMETHING_ELSE in endpoint.facts:
             return
-        endpoint.facts[NAME] = True
+        endpoint.facts[SOMETHING_ELSE] = True
         known = self._failed.forget(endpoint.url)
         if known is not None and not known.first.released:
-            known.first.facts.pop(ALWAYS_FAILED, None)
-            self.inspector.rejudge(known.first)
+            if (told := known.first.facts.get(ALWAYS_FAILED)) is not None:
+                told.taken_back = True
+            self.memory.rejudge(known.first)
             self._failed.let_go(known)
 
 

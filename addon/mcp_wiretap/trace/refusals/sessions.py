@@ -4,23 +4,19 @@ Facts are Notes beside those of `session_use`, on the first exchange that a faul
 is judged anew with each. Spec: 2025-11-25 basic/transports#session-management.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from mcp_wiretap.trace.facts import SessionFact
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.legacy.session_use import NAME as LEGACY
-from mcp_wiretap.trace.legacy.session_use import Note, add_note, is_hidden
-from mcp_wiretap.trace.memory.sessions import Session
-from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.refusals.repeats import MOST_RELATED
+from mcp_wiretap.trace.legacy.session_use import LEGACY, TOLD_MISSING, VERSION_DIFFERS, Note, add_note, drop_notes, is_hidden
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.recent import Recent
+from mcp_wiretap.trace.memory.repeats import MOST_RELATED
+from mcp_wiretap.trace.model import Exchange, Session
 from mcp_wiretap.trace.refusals.words import Said, speaks_of, words_of
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.headers import Fields
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
 
 NAME = "session-refusals"
 REFUSALS = frozenset({400, 401, 403, 404})
@@ -31,14 +27,14 @@ _CODES_OF_OAUTH = frozenset({"invalid_token", "insufficient_scope", "invalid_req
 
 @dataclass(slots=True)
 class Refused:
-    """What became of one session id that was refused."""
+    """A session id that was refused, by its first refusal."""
 
     first: Exchange
     said: Said | None
     in_words: bool  # the words speak of a session
     count: int = 1
     served: int = 0  # requests that were served after a refusal
-    asked: int = 0  # requests that named the id
+    named: int = 0  # requests that named the id
     related: list[str] = field(default_factory=list)
     held: list[Exchange] = field(default_factory=list)
 
@@ -46,6 +42,9 @@ class Refused:
         """Whether it tells of instances that do not share the session that this exchange is served: a refusal without words may
         have been for the method."""
         return self.in_words or exchange.method == self.first.method
+
+
+REFUSED: SessionFact[Refused] = SessionFact("_refused", "how the id of this session was refused")
 
 
 @dataclass(slots=True)
@@ -59,13 +58,23 @@ class _Idless:
     told: bool = False
 
 
+PROGRAM: SessionFact[str | None] = SessionFact("_program", "User-Agent of its initialize")
+NAMED: SessionFact[int] = SessionFact("_named", "requests that named this session")
+SERVED_SESSION: SessionFact[bool] = SessionFact("_served", "a request that names this session was served")
+
+
 class SessionRefusals(Tracker):
     name = NAME
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
-        self._idless: OrderedDict[tuple[str, str], _Idless] = OrderedDict()  # by endpoint and Authorization
-        self._newest: OrderedDict[tuple[str, str], Session] = OrderedDict()  # likewise
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._idless: Recent[tuple[str, str], _Idless] = Recent(lambda: self.limits.undecided)  # by endpoint and Authorization
+        self._newest: Recent[tuple[str, str], Session] = Recent(lambda: self.limits.state)  # likewise
+
+    def resized(self) -> None:
+        for forgotten in self._idless.shrink():
+            self.memory.held.free(forgotten.exchange, NAME)
+        super().resized()
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
         if exchange.kind != "mcp" or exchange.claim.modern or exchange.status is None:
@@ -82,21 +91,18 @@ class SessionRefusals(Tracker):
         if answer is None or answer.rpc.kind != "result":
             return
         key = (exchange.endpoint.url, exchange.auth)
-        before = self._idless.pop(key, None)
+        before = self._idless.pop(key)
         if before is not None:
-            self.inspector.held.free(before.exchange, NAME)
+            self.memory.held.free(before.exchange, NAME)
         if exchange.session is not None:
             if exchange.session.transport == "streamable":
-                exchange.session.facts["program"] = exchange.request_fields.first("user-agent")
-                self._newest[key] = exchange.session
-                if len(self._newest) > self.limits.state:
-                    self._newest.popitem(last=False)
+                exchange.session.facts[PROGRAM] = exchange.request_fields.first("user-agent")
+                self._newest.put(key, exchange.session)
             return
         where, value = _other_name(exchange)
-        self._idless[key] = _Idless(exchange, where, value)
-        self.inspector.held.keep(exchange, NAME)
-        if len(self._idless) > self.limits.undecided:
-            self.inspector.held.free(self._idless.popitem(last=False)[1].exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
+        for forgotten in self._idless.put(key, _Idless(exchange, where, value)):
+            self.memory.held.free(forgotten.exchange, NAME)
 
     # Requests that name a session
 
@@ -104,12 +110,12 @@ class SessionRefusals(Tracker):
         session, status = exchange.session, exchange.status or 0
         if session is None or session.transport != "streamable":
             return
-        record: Refused | None = session.facts.get("refused")
-        asked = session.facts["named"] = session.facts.get("named", 0) + 1
+        record = session.facts.get(REFUSED)
+        named = session.facts[NAMED] = session.facts.get(NAMED, 0) + 1
         if record is not None:
-            record.asked = asked
+            record.named = named
         if 200 <= status < 300:
-            session.facts["served"] = True
+            session.facts[SERVED_SESSION] = True
             if record is not None and exchange.http_method != "DELETE" and exchange.started > (record.first.ended or 0.0):
                 yield from self._served_again(exchange, session, record)
         elif status in REFUSALS and session.ended_why != "DELETE" and not _has_faults(exchange):
@@ -119,14 +125,14 @@ class SessionRefusals(Tracker):
                 return
             if status in (401, 403) and _is_authorization(exchange):
                 return
-            yield from self._refused(exchange, session, record, words, in_words, asked)
+            yield from self._refused(exchange, session, record, words, in_words, named)
 
     def _refused(
-        self, exchange: Exchange, session: Session, record: Refused | None, words: Said | None, in_words: bool, asked: int
+        self, exchange: Exchange, session: Session, record: Refused | None, words: Said | None, in_words: bool, named: int
     ) -> Iterable[Exchange]:
         if record is None:
-            record = session.facts["refused"] = Refused(exchange, words, in_words, asked=asked)
-            if exchange.status != 404 and not session.initialize_flow and not session.facts.get("served"):
+            record = session.facts[REFUSED] = Refused(exchange, words, in_words, named=named)
+            if exchange.status != 404 and not session.initialize_flow and not session.facts.get(SERVED_SESSION):
                 why = f"it was refused with HTTP {exchange.status}; whether the server had given it was not recorded"
                 exchange.unchecked.append(Unchecked("session id", why))
         else:
@@ -138,12 +144,12 @@ class SessionRefusals(Tracker):
                 record.related.append(exchange.flow)
         if len(record.held) < MOST_HELD:
             record.held.append(exchange)
-            self.inspector.held.keep(exchange, NAME)
+            self.memory.held.keep(exchange, NAME)
         if record.served:
             self._tell_of_instances(session, record)
             yield record.first
             return
-        known = bool(session.initialize_flow or session.facts.get("served"))
+        known = bool(session.initialize_flow or session.facts.get(SERVED_SESSION, False))
         if record.first.status == 404 or not known:
             return
         self._note(record.first, "session-refused", record, session)
@@ -155,14 +161,14 @@ class SessionRefusals(Tracker):
     def _served_again(self, exchange: Exchange, session: Session, record: Refused) -> Iterable[Exchange]:
         if not record.is_contradicted_by(exchange):
             return
+        drop_notes(exchange, "session-lives")  # that the 404 had another cause is a guess, and this is not
         record.served += 1
         if len(record.related) < MOST_RELATED and record.served == 1:
             record.related.append(exchange.flow)
         if record.served > 1:
             return
         for earlier in record.held:
-            notes: list[Note] = earlier.facts.get(LEGACY, [])
-            notes[:] = [n for n in notes if n.what not in ("session-refused", "refused-session-used", "dead-session-used")]
+            drop_notes(earlier, "session-refused", "refused-session-used", "dead-session-used")
         self._tell_of_instances(session, record)
         yield from record.held
 
@@ -171,7 +177,7 @@ class SessionRefusals(Tracker):
 
     @staticmethod
     def _note(exchange: Exchange, what: str, record: Refused, session: Session) -> None:
-        notes: list[Note] = exchange.facts.get(LEGACY, [])
+        notes = exchange.facts.get(LEGACY, [])
         if not exchange.released and not any(note.what == what for note in notes):
             add_note(exchange, Note(what, record, None, session.initialize_flow))
 
@@ -194,11 +200,11 @@ class SessionRefusals(Tracker):
                 yield idless.exchange
             return
         session = self._newest.get(key)
-        if session is None or not session.live or session.facts.get("told-missing"):
+        if session is None or not session.live or session.facts.get(TOLD_MISSING):
             return
-        if speaks_of(words.text, "session") and exchange.request_fields.first("user-agent") == session.facts.get("program"):
-            session.facts["told-missing"] = True
-            others = sum(1 for s in self.inspector.sessions if s.endpoint is exchange.endpoint and s.live)
+        if speaks_of(words.text, "session") and exchange.request_fields.first("user-agent") == session.facts.get(PROGRAM):
+            session.facts[TOLD_MISSING] = True
+            others = sum(1 for s in self.memory.sessions if s.endpoint is exchange.endpoint and s.live)
             add_note(exchange, Note("session-dropped", is_hidden(session), session.id, session.initialize_flow, others <= 1))
 
 
@@ -207,10 +213,8 @@ def _has_faults(exchange: Exchange) -> bool:
     reading = exchange.reading
     if exchange.http_method == "POST" and (reading is None or reading.kind not in ("single", "batch")):
         return True
-    notes: list[Note] = exchange.facts.get(LEGACY, [])
-    return any(note.what in ("version-differs", "version-missing") for note in notes) or bool(
-        exchange.facts.get("version-differs")
-    )
+    notes = exchange.facts.get(LEGACY, [])
+    return VERSION_DIFFERS in exchange.facts or any(note.what == "version-missing" for note in notes)
 
 
 def _speaks_of_session(words: Said, session: Session) -> bool:
