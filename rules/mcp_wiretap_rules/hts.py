@@ -26,7 +26,7 @@ from mcp_wiretap.trace.refusals.tracker import (
     OLD_WAY,
     TYPED,
 )
-from mcp_wiretap.trace.refusals.words import speaks_of, words_of
+from mcp_wiretap.trace.refusals.words import Topic, speaks_of, words_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
@@ -1621,7 +1621,7 @@ def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     told = exchange.facts.get(OLD_WAY)
-    if told is None or told.repeat.first is not exchange:
+    if told is None or told.repeat.first is not exchange or (exchange.endpoint.legacy and not exchange.endpoint.modern):
         return
     endpoint, version, times = exchange.endpoint, exchange.claim.revision or "", told.repeat.times
     listed = version in (endpoint.supported or ())
@@ -1633,24 +1633,25 @@ def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
     if endpoint.supported:
         shown.append(evidence("request.header:MCP-Protocol-Version", version, ", ".join(endpoint.supported[:10])))
     related = (*([endpoint.supported_flow] if listed and endpoint.supported_flow else ()), *told.repeat.related)
+    if endpoint.modern is None:
+        text = f"a request of {one_line(version, 40)} is refused for {_wanting(told.topic)}: the server may be an older one"
+        yield Finding(text + times, shown, "info", related=related)
+        return
     says = f"the server {'lists' if listed else 'serves'} {one_line(version, 40)} and"
     if told.topic is None:
-        text, severity = f"{says} refuses a conforming request with HTTP {exchange.status} and no JSON-RPC error", "warning"
-    elif told.topic == "version":
-        text, severity = f"{says} refuses it as a version that is not supported: is there an older server behind it?", "error"
+        text = f"{says} refuses a conforming request with HTTP {exchange.status} and no JSON-RPC error"
     else:
-        asked = "a session" if told.topic == "session" else "an initialize"
-        text, severity = (
-            f"{says} asks for {asked}, which that revision does not have: is there an older server behind it?",
-            "error",
-        )
-    yield Finding(text + times, shown, severity=_worth(severity, modern=endpoint.modern is not None), related=related)
+        text = f"{says} refuses a conforming request for {_wanting(told.topic)}: is there an older server behind it?"
+    yield Finding(text + times, shown, "warning" if told.topic is None else None, related=related)
 
 
-def _worth(severity: str, *, modern: bool) -> Severity:
-    if not modern:
-        return "info"
-    return "warning" if severity == "warning" else "error"
+def _wanting(topic: Topic | None) -> str:
+    words: dict[Topic | None, str] = {
+        "session": "want of a session, which that revision does not have",
+        "initialization": "want of an initialize, which that revision does not have",
+        "version": "its version",
+    }
+    return words.get(topic, "no reason that is told")
 
 
 @rule(

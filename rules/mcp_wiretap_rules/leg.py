@@ -9,6 +9,7 @@ from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.refusals.sessions import Refused
 from mcp_wiretap.trace.refusals.tracker import VERSION_REFUSED
 from mcp_wiretap.trace.refusals.words import Said
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
@@ -415,6 +416,7 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"MCP-Protocol-Version says {one_line(note.value, 40)}, {one_line(note.expected, 40)} was negotiated{times}",
             [evidence("request.header:MCP-Protocol-Version", note.value, note.expected)],
+            None if note.expected in rev.LEGACY else "info",  # what a handshake cannot agree on is the server's fault
             related=(*_related(note), *related),
         )
 
