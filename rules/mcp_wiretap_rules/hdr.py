@@ -668,7 +668,8 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
 
     Why: a client chooses by Content-Type how to read the answer; with another one it reads nothing.
 
-    Fix: answer requests with `Content-Type: application/json` and one JSON object, or with an event stream.
+    Fix: answer requests with `Content-Type: application/json` and one JSON object, or with an event stream. Messages that are
+    written one after the other are not JSON: a client that streams reads `text/event-stream`. A listen is SUB018's.
 
     Wrong::
 
@@ -712,7 +713,12 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"HTTP {status} {said} answers {request.method}", [evidence(where, value, f"{JSON} or {SSE}")])
         return
     reading = exchange.answer_reading
-    if reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json"):  # not-utf8: HDR025
+    if reading is not None and reading.kind == "lines" and len(reading.messages) > 1 and request.method != "subscriptions/listen":
+        yield Finding(
+            f"the answer to {request.method} says {JSON}, its body holds {len(reading.messages)} JSON values",
+            [evidence(where, value), Evidence("response.body:", f"{len(reading.messages)} JSON values", "one JSON object")],
+        )
+    elif reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json"):  # not-utf8: HDR025
         problem = "is empty" if reading.kind == "empty" else f"is not JSON: {reading.problem}"
         yield Finding(
             f"the answer to {request.method} says {JSON}, its body {problem}",

@@ -713,7 +713,8 @@ def listen_answered_json(message: Message) -> Iterator[Finding]:
         modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
           -> error -32601
     """
-    if message.rpc.kind == "result" and message.exchange.stream is None:
+    reading = message.exchange.answer_reading
+    if message.rpc.kind == "result" and message.exchange.stream is None and not (reading is not None and reading.kind == "lines"):
         yield Finding(
             "subscriptions/listen was answered by a plain JSON result",
             [evidence("response.header:Content-Type", _content_type(message.exchange), "text/event-stream")],
@@ -722,6 +723,62 @@ def listen_answered_json(message: Message) -> Iterator[Finding]:
 
 def _content_type(exchange: Exchange) -> str | None:
     return exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
+
+
+@rule(
+    "SUB018",
+    "listen-not-an-event-stream",
+    "Listen stream is not text/event-stream",
+    on="exchange",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{SUBSCRIPTIONS}#opening-a-stream",
+    sep="2575",
+    always=True,
+    methods=LISTENING,
+)
+def listen_not_an_event_stream(exchange: Exchange) -> Iterator[Finding]:
+    """The response that carries a subscription is itself an event stream. Its head alone shows that it is not.
+
+    Why: clients and proxies choose by Content-Type how to read a response. One that says application/json is kept back until it
+    is whole, which a subscription never is: the client gets nothing and gives up.
+
+    Fix: answer `Content-Type: text/event-stream`, and write each message as an event.
+
+    Wrong::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> 200 application/json {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}
+          -> closed client
+
+    Right::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> closed client
+    """
+    status, fields, reading = exchange.status, exchange.response_fields, exchange.answer_reading
+    if status is None or fields is None or not 200 <= status < 300 or exchange.stream is not None:
+        return
+    value = fields.first("content-type")
+    if value is None or value.partition(";")[0].strip().lower() != "application/json":
+        return  # HDR018
+    if exchange.answer is not None and (reading is None or reading.kind != "lines"):
+        return  # a refusal, or SUB016
+    if reading is None or not exchange.received:
+        # Nothing could be read: a body without a length that its client gave up waiting for was a stream.
+        if fields.has("content-length") or exchange.ended_by == "complete":
+            return
+        found = "no message"
+    else:
+        found = f"{len(exchange.received)} messages" if len(exchange.received) > 1 else exchange.received[0].method or "a message"
+    yield Finding(
+        f"the listen stream is {one_line(value, 60)}, not text/event-stream",
+        [evidence("response.header:Content-Type", value, "text/event-stream"), Evidence("response.body:", found)],
+    )
 
 
 _FLAG_OF = {

@@ -79,7 +79,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "name": shown(exchange.name, 120) if exchange.name is not None else "",
         "kind": exchange.kind,
         "host": host(exchange.url),
-        "era": exchange.era if exchange.kind == "mcp" else None,
+        "era": exchange.shown_era if exchange.kind == "mcp" else None,
         "status": status_state(exchange),
         "type": "sse" if exchange.stream is not None else shown(kind.rpartition("/")[2], 20),
         "size": _size(exchange),

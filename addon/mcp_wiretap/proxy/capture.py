@@ -232,7 +232,10 @@ class Capture:
             ended = ExchangeEnded(trace_id, at, None, True, ended_by, error)
         else:
             body = response.data.content if response is not None else None
-            ended = ExchangeEnded(trace_id, at, body, False, ended_by, error)
+            server = flow.server_conn
+            reached = server.timestamp_tcp_setup is not None and (not server.tls or server.timestamp_tls_setup is not None)
+            connected = response is not None or ended_by == "client" or reached
+            ended = ExchangeEnded(trace_id, at, body, False, ended_by, error, connected=connected)
         return self._now("response", ended, flow)
 
     def _now(self, hook: str, event: Event, flow: HTTPFlow) -> Awaitable[None] | None:

@@ -26,6 +26,7 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
     b"error": None,
     b"metadata": frozenset({b"mcp.events", b"mcp.ended", b"mcp.dropped", b"mcp.redacted"}),
     b"client_conn": frozenset({b"id", b"proxy_mode"}),
+    b"server_conn": frozenset({b"tls", b"timestamp_tcp_setup", b"timestamp_tls_setup"}),
 }
 
 

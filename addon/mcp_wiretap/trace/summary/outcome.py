@@ -36,14 +36,25 @@ def _of_mcp(exchange: Exchange) -> Outcome:
     if exchange.stream is not None:
         return _of_stream(exchange, exchange.stream)
     if exchange.ended_by == "client":
-        return "cancelled"
+        # A listen that is no event stream: a client waits for events that it could not read, and gives up.
+        return "broken" if exchange.method == "subscriptions/listen" and exchange.status is not None else "cancelled"
     if exchange.over and (exchange.status is None or exchange.ended_by in ("server", "unknown")):
         return "broken"
     if exchange.status is None:
         return "none"
     if exchange.request is not None:
         return _of_unanswered(exchange)
+    if _is_page(exchange):
+        return "error"
     return "accepted" if any(m.rpc.kind != "invalid" for m in exchange.sent) else "complete"
+
+
+def _is_page(exchange: Exchange) -> bool:
+    """Whether a client that asked for an event stream got a page: of a sign-in, or of something in between."""
+    fields = exchange.response_fields
+    content_type = (fields.first("content-type") or "").lower() if fields is not None else ""
+    asked = (exchange.request_fields.first("accept") or "").lower()
+    return exchange.http_method == "GET" and content_type.startswith("text/html") and "text/html" not in asked
 
 
 def _of_stream(exchange: Exchange, stream: Stream) -> Outcome:
@@ -67,7 +78,7 @@ def _of_unanswered(exchange: Exchange) -> Outcome:
 
 def _unread(exchange: Exchange) -> bool:
     reading = exchange.answer_reading
-    return reading is None or reading.kind in ("too-large", "too-deep")
+    return reading is None or reading.kind in ("too-large", "too-deep", "cut")
 
 
 def _of_answer(exchange: Exchange, answer: Message) -> Outcome:
