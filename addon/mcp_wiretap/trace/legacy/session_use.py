@@ -139,11 +139,8 @@ class Usage(Tracker):
         self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
         self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
-<<<<<<< HEAD
         self._differing: Repeats[tuple[str, str, str]] = Repeats(memory.held, "version differs")
-=======
         self._closed_early: Recent[str, Exchange] = Recent(MOST_EARLY)  # streams that ended before their response, by flow
->>>>>>> main
         self._now = 0.0
 
     # Requests
@@ -629,11 +626,6 @@ class Usage(Tracker):
         elif exchange.status == 400:
             add_note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
 
-
-def is_hidden(session: Session) -> bool:
-    """Whether the page that got the session id may not read it (as `trace.refusals.cors` finds)."""
-    return session.facts.get(HIDDEN_SESSION) is not None
-
     def _closed(self, exchange: Exchange) -> None:
         """A stream ended before its response: whether the client comes back with its Last-Event-ID is yet to be seen."""
         request = exchange.request
@@ -642,6 +634,11 @@ def is_hidden(session: Session) -> bool:
         self.memory.held.keep(exchange, NAME)
         for forgotten in self._closed_early.put(exchange.flow, exchange):
             self.memory.held.free(forgotten, NAME)
+
+
+def is_hidden(session: Session) -> bool:
+    """Whether the page that got the session id may not read it (as `trace.refusals.cors` finds)."""
+    return session.facts.get(HIDDEN_SESSION) is not None
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:
