@@ -75,6 +75,7 @@ def _repeated(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header MCP-Protocol-Version; an empty value is none.
@@ -105,6 +106,7 @@ def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN, always=True,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version has the very value of the envelope's protocolVersion, character for character.
@@ -141,6 +143,7 @@ def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header Mcp-Method.
@@ -170,6 +173,7 @@ def method_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Method has the very value of the body's `method`. Case counts, and no Base64 form is defined for this header.
@@ -203,6 +207,7 @@ def method_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_missing(message: Message) -> Iterator[Finding]:
     """tools/call, prompts/get and resources/read carry the header Mcp-Name with params.name or params.uri.
@@ -232,6 +237,7 @@ def name_header_missing(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Name, decoded where it is a sentinel, has the very value of params.name or params.uri: no normalised URI, no
@@ -266,6 +272,7 @@ def name_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` stands padded Base64 of the standard alphabet, of a text in UTF-8.
@@ -303,6 +310,7 @@ def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_must_be_encoded(message: Message) -> Iterator[Finding]:
     """A name or URI that is not plain ASCII, has spaces at its ends, or itself looks like `=?base64?...?=` travels as a sentinel.
@@ -343,6 +351,7 @@ def reason(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     """Mirrored headers hold visible ASCII, spaces and inner tabs, no other byte.
@@ -380,6 +389,7 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version, Mcp-Method and Mcp-Name are there once.
@@ -419,6 +429,7 @@ def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     "HDR013", "name-header-on-other-method", "Mcp-Name on a method with no name source",
     on="request", methods=NAMELESS, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     """Mcp-Name mirrors params.name, params.uri or a task's id; the other methods of the core have nothing to mirror.
@@ -450,6 +461,7 @@ def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     "HDR014", "headers-on-notification", "Mirrored headers of a notification contradict it",
     on="notification", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#sending-messages", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def headers_on_notification(message: Message) -> Iterator[Finding]:
     """Nothing says which headers a notification POST has, so none is missing. What is there should still be true.
@@ -481,6 +493,7 @@ def headers_on_notification(message: Message) -> Iterator[Finding]:
     "HDR015", "stale-modern-headers-on-legacy", "Mirrored headers on legacy traffic",
     on=("request", "notification"), level="may-note", party="client", era="legacy", severity="warning",
     versions=("2025-03-26", "2025-06-18", "2025-11-25"), spec=f"{HTTP}#server-validation", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     """Legacy revisions know no Mcp-Method, Mcp-Name or Mcp-Param-*, and initialize is no place for a modern version header:
@@ -522,6 +535,7 @@ def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     "HDR016", "accept-incomplete", "Accept does not list both media types",
     on="exchange", level="must", party="client", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
     """A POST of a JSON-RPC message lists application/json and text/event-stream in Accept; a legacy GET text/event-stream.
@@ -630,6 +644,7 @@ def media_type(value: str | None) -> str:
     "HDR017", "request-content-type", "POST body media type",
     on="post", level="may-note", party="client", era="both", severity="warning", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#standard-request-headers",
+    transport=("http",),
 )  # fmt: skip
 def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A POST with a JSON-RPC body says `Content-Type: application/json`; parameters such as charset are fine.
@@ -662,6 +677,7 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     "HDR018", "response-content-type", "Answer to a request is neither JSON nor SSE",
     on="exchange", level="must", party="server", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A request that is not refused is answered with application/json or text/event-stream, and a body of that kind.
@@ -731,6 +747,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN, once="client",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
     needs=("header:mcp-session-id",),
+    transport=("http",),
 )  # fmt: skip
 def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     """The modern era has no sessions: servers ignore Mcp-Session-Id on modern requests.
@@ -764,6 +781,7 @@ def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     "HDR020", "session-minted-on-modern", "Server mints or echoes a session id for a modern request",
     on="answer", level="should", party="server", era="modern", severity="warning", versions=MODERN, once="endpoint",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     """A server neither mints nor echoes Mcp-Session-Id for modern requests.
@@ -801,6 +819,7 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2575",
     needs=("header:last-event-id",),
+    transport=("http",),
 )  # fmt: skip
 def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     """Streams of the modern era cannot be resumed: Last-Event-ID on a modern POST is ignored.
@@ -832,6 +851,7 @@ def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     "HDR022", "non-post-on-modern", "GET or DELETE by a client that runs the modern era",
     on="post", level="may-note", party="client", era="modern", severity="warning", versions=MODERN, always=True,
     spec=f"{HTTP}#sending-messages", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     """In the modern era every message is a POST; there is no GET stream to open and no session to DELETE.
@@ -884,6 +904,7 @@ def _is_browser(exchange: Exchange) -> bool:
     on="request", methods=NAME_SOURCE, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_needless_base64(message: Message) -> Iterator[Finding]:
     """A name that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
@@ -912,6 +933,7 @@ def name_needless_base64(message: Message) -> Iterator[Finding]:
     "HDR025", "body-not-utf8", "JSON-RPC body is not UTF-8",
     on=("exchange", "event"), level="must", party="either", era="both", severity="error", always=True,
     spec="2026-07-28 basic/transports/index#messages",
+    transport=("http",),
 )  # fmt: skip
 def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """JSON-RPC messages are encoded in UTF-8, in bodies and in event streams.
@@ -973,6 +995,7 @@ def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fie
     "HDR026", "oversized-headers-rejected", "413/431 with mirrored headers present",
     on="exchange", level="may-note", party="either", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
     """When a modern POST is refused with 431 or 413, long Mcp-Name and Mcp-Param-* values are the usual cause.
@@ -1023,6 +1046,7 @@ def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#sending-messages",
     always=True,
     kinds=("preflight",),
+    transport=("http",),
 )
 def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
     """A server that pages in browsers may call grants their preflights: a 2xx status, the Origin, the method, and every header
@@ -1082,6 +1106,7 @@ def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=("mcp",),
     needs=("header:origin",),
+    transport=("http",),
 )
 def headers_not_exposed(exchange: Exchange) -> Iterator[Finding]:
     """A server that lets pages of other origins call it names the headers that they have to read in

@@ -6,7 +6,6 @@ Where a request has several faults any error that fits one of them is right (HTS
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
@@ -99,6 +98,7 @@ def _has_envelope(exchange: Exchange) -> bool:
     sep="2243",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def header_mismatch_status(message: Message) -> Iterator[Finding]:
     """HeaderMismatch (-32020) is sent with HTTP status 400.
@@ -135,6 +135,7 @@ def header_mismatch_status(message: Message) -> Iterator[Finding]:
     sep="2575",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def missing_capability_status(message: Message) -> Iterator[Finding]:
     """MissingRequiredClientCapability (-32021) is sent with HTTP status 400.
@@ -171,6 +172,7 @@ def missing_capability_status(message: Message) -> Iterator[Finding]:
     always=True,
     kinds=("mcp",),
     sorts=("error",),
+    transport=("http",),
 )
 def unsupported_version_status(message: Message) -> Iterator[Finding]:
     """UnsupportedProtocolVersion (-32022) is sent with HTTP status 400.
@@ -208,6 +210,7 @@ def unsupported_version_status(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=META,
     sep="2575",
+    transport=("http",),
 )
 def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
     """A request without protocolVersion or clientCapabilities in its envelope is refused with HTTP 400 and -32602.
@@ -292,6 +295,7 @@ def _fits(exchange: Exchange, status: int | None, code: int | None, besides: lis
     sep="2575",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def method_not_found_status(message: Message) -> Iterator[Finding]:
     """A method that the server does not implement is answered with HTTP 404 and -32601.
@@ -337,6 +341,7 @@ _MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")
     severity="error",
     spec=VERSION_HEADER,
     sep="2575",
+    transport=("http",),
 )
 def removed_method_served(message: Message) -> Iterator[Finding]:
     """initialize, ping, logging/setLevel, resources/subscribe and resources/unsubscribe do not exist in the modern era: a request
@@ -393,6 +398,7 @@ def removed_method_served(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=VERSION_HEADER,
     sep="2575",
+    transport=("http",),
 )
 def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     """A modern server that answers 404 says why with a JSON-RPC error, -32601.
@@ -439,6 +445,7 @@ def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#earlier-streamable-http-revisions",
     sep="2567",
     always=True,
+    transport=("http",),
 )
 def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
     """A server that speaks only the modern era answers GET and DELETE on its endpoint with 405.
@@ -500,6 +507,7 @@ _BEFORE_THE_SERVER = frozenset({401, 403, 405, 429, 502, 503, 504})
     versions=rev.STREAMABLE,
     always=True,
     needs=("header:origin",),
+    transport=("http",),
 )
 def origin_not_refused(message: Message) -> Iterator[Finding]:
     """A server checks the Origin header and refuses one that it does not expect with HTTP 403.
@@ -532,13 +540,13 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     if origin != "null":
         if len(origin) > 2_000:
             return
-        asked, named = uri.host(origin), uri.host("//" + (exchange.authority or "")) or host
-        if asked is None or _is_local(asked) or sites.is_of(asked, frozenset({host, named})):
+        asked = uri.host(origin)
+        if asked is None or sites.is_private(asked) or sites.is_of(asked, _own_names(exchange, host)):
             return
     fields = exchange.response_fields
     allowed = fields.first("access-control-allow-origin") if fields is not None else None
     opened = allowed in ("*", origin)
-    local = _is_local(host)
+    local = sites.is_private(host)
     if opened and not local:
         return
     yield Finding(
@@ -549,15 +557,12 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     )
 
 
-def _is_local(host: str) -> bool:
-    """Loopback or private: what a page in the user's browser should not reach."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_private
+def _own_names(exchange: Exchange, host: str) -> frozenset[str]:
+    """The names whose pages may call a server. What a request calls it is one of them for a public server only: where a name was
+    bound to a private address by somebody else, Host and Origin agree."""
+    if sites.is_private(host):
+        return frozenset({host})
+    return frozenset({host, uri.host("//" + (exchange.authority or "")) or host})
 
 
 @rule(
@@ -572,6 +577,7 @@ def _is_local(host: str) -> bool:
     spec=f"{HTTP}#security--endpoint",
     versions=("2025-11-25", "2026-07-28"),
     needs=("header:origin",),
+    transport=("http",),
 )
 def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
     """A request with an Origin that the server does not accept gets HTTP 403.
@@ -642,6 +648,7 @@ def _said_in_body(exchange: Exchange) -> str:
     spec=VALIDATION,
     sep="2243",
     sorts=("result",),
+    transport=("http",),
 )
 def header_fault_accepted(message: Message) -> Iterator[Finding]:
     """A server that reads the body refuses a request whose mirrored headers are missing, undecodable or not what the body says.
@@ -703,6 +710,7 @@ def _header(fault: Fault) -> Evidence:
     spec=VALIDATION,
     sep="2243",
     sorts=("error",),
+    transport=("http",),
 )
 def good_request_rejected(message: Message) -> Iterator[Finding]:
     """A request whose mirrored headers and envelope are right is not refused for them. Header names in any case, whitespace
@@ -1232,6 +1240,7 @@ def unsupported_version_served(message: Message) -> Iterator[Finding]:
     spec="2025-11-25 basic/transports#protocol-version-header",
     versions=("2025-06-18", "2025-11-25"),
     streamable=True,
+    transport=("http",),
 )
 def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
     """A legacy server that gets an MCP-Protocol-Version that it cannot know answers 400.
@@ -1288,6 +1297,7 @@ def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
     spec=SENDING,
     versions=rev.STREAMABLE,
     always=True,
+    transport=("http",),
 )
 def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     """The endpoint answers a POST itself. 301, 302 and 303 make many clients repeat it as a GET, 307 and 308 keep the method.
@@ -1331,6 +1341,7 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     """HTTP 429 and 503 ask the client to wait, as long as Retry-After says. This is no matter of MCP, and no verdict.
@@ -1381,6 +1392,7 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     always=True,
     sorts=("result",),
+    transport=("http",),
 )
 def http_error_with_result(message: Message) -> Iterator[Finding]:
     """A result comes with a 2xx status; an HTTP error status says that the request failed.
@@ -1422,6 +1434,7 @@ def http_error_with_result(message: Message) -> Iterator[Finding]:
     spec=VALIDATION,
     sep="2243",
     always=True,
+    transport=("http",),
 )
 def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
     """A request that is refused for its mirrored headers gets HTTP 400 and the JSON-RPC error -32020 (HeaderMismatch).
@@ -1512,6 +1525,7 @@ def _wrong_error_severity(exchange: Exchange, code: int | None, found: list[Faul
     always=True,
     kinds=("mcp",),
     sorts=("error",),
+    transport=("http",),
 )
 def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     """A version that the server does not support is refused with -32022, which lists those that it does.
@@ -1597,6 +1611,7 @@ def _legacy_version_refused(message: Message, exchange: Exchange) -> Iterator[Fi
     always=True,
     kinds=("mcp",),
     needs=(OLD_WAY,),
+    transport=("http",),
 )
 def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
     """A server of the modern era serves each conforming request by itself: it asks for no session and no initialize, and does not
@@ -1667,6 +1682,7 @@ def _wanting(topic: Topic | None) -> str:
     always=True,
     kinds=("mcp",),
     needs=(ALWAYS_FAILED,),
+    transport=("http",),
 )
 def always_failed(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers every request with HTTP 500 or -32603, whatever is asked, does not work at all.
