@@ -1,13 +1,13 @@
-"""Where a report goes: the terminal, a pipe, or a file that is replaced only when the report is complete."""
+"""Where a report goes: the terminal, a pipe, or a file (`outfile`)."""
 
 import io
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
+from mcp_wiretap import outfile
 from mcp_wiretap.command import Refused
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ PLAIN_WIDTH = 100  # columns of what does not go to a terminal
 
 @contextmanager
 def destination(output: str | None, *, inputs: list[str]) -> Iterator[TextIO]:
-    """stdout, or a file written aside and renamed: a reader never sees half a report, a failed run leaves the old one."""
+    """stdout, or a file (`replacing`)."""
     if output is None or output == "-":
         yield sys.stdout
         sys.stdout.flush()
@@ -33,18 +33,14 @@ def destination(output: str | None, *, inputs: list[str]) -> Iterator[TextIO]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `target` only when all went well."""
+    """A file to write: what is a regular file is replaced only when all went well (`outfile`). Refused where it cannot be."""
     if target.is_dir():
         raise Refused(f"{target} is a directory; name a file in it")
-    aside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with aside.open("wb") as file:
+        with outfile.writing(target) as file:
             yield file
-        aside.replace(target)
     except OSError as error:
-        raise Refused(f"{target} cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+        raise Refused(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 def machine_readable(stream: TextIO) -> None:

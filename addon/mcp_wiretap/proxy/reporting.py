@@ -2,6 +2,7 @@
 asks for.
 """
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TextIO
 from mitmproxy.http import HTTPFlow
 from rich.console import Console
 
+from mcp_wiretap import outfile
 from mcp_wiretap.proxy.loaded import recorded_address
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.stored import events_of
@@ -55,7 +57,7 @@ def write(flows: Sequence[HTTPFlow], path: Path, settings: Settings, lost: Mappi
     audit = judge(flows, settings)
     for what, count in (lost or {}).items():
         audit.tally.drop(what, count)
-    with path.open("w", encoding="utf-8", newline="\n") as out:
+    with outfile.writing(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="\n") as out:
         form(audit, out)
     return audit
 

@@ -1,0 +1,323 @@
+"""Runs rules on the facts of a trace and writes what they find on the exchanges."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from mcp_wiretap.rule.api import On, Rule, matches
+from mcp_wiretap.rule.packs import find_rules
+from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
+from mcp_wiretap.trace.finding import RANK, Finding, Party, Silence, Unchecked
+from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.wire import revision as rev
+
+_MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
+
+
+@dataclass(slots=True)
+class RuleBook:
+    """The rules at work on one trace. It is the inspector's judge: call it with facts, it writes findings on exchanges."""
+
+    rules: list[Rule]
+    silences: list[Silence] = field(default_factory=list)
+    most: int = 200  # findings of one exchange
+    silenced: dict[Silence, int] = field(default_factory=dict)
+    suppressed: int = 0  # findings past `most`
+    _tables: dict[tuple[Any, ...], "_Table"] = field(default_factory=dict)
+    _first: dict[tuple[str, str], str] = field(default_factory=dict)  # once-rules: (rule, key) -> flow
+
+    @classmethod
+    def of(
+        cls,
+        rules: Iterable[Rule] | None = None,
+        *,
+        select: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        silences: Iterable[Silence] = (),
+    ) -> "RuleBook":
+        """The book of all installed rules (or of `rules`), narrowed by ids, families, names or parties."""
+        select, ignore = list(select), list(ignore)
+        chosen = [
+            r for r in (find_rules() if rules is None else rules) if (not select or matches(r, select)) and not matches(r, ignore)
+        ]
+        return cls(chosen, list(silences))
+
+    # The inspector's hooks. Each returns whether a finding was added.
+
+    def requested(self, exchange: Exchange) -> bool:
+        added = self._run("post", exchange, exchange, exchange.method)
+        for message in exchange.sent:
+            added |= self._sent(message)
+        return added
+
+    def said(self, message: Message) -> bool:
+        return self._said(message, None)
+
+    def _said(self, message: Message, only: Exchange | None) -> bool:
+        """`only`: judge anew what is said about this exchange; an answer to another one is judged there."""
+        exchange, kind = message.exchange, message.rpc.kind
+        added = False
+        if message.request is not None and kind in ("result", "error"):
+            owner = message.request.exchange if not message.request.exchange.released else exchange
+            if only is None or owner is only:
+                added |= self._run("answer", message, owner, message.request.method)
+            definitions = exchange.facts.get("tools")
+            if definitions:
+                for definition in definitions:
+                    if definition.message is message:
+                        added |= self._run("tool", definition, exchange, "tools/list")
+        elif kind != "invalid":
+            added |= self._run("push", message, exchange, message.method)
+        return self._run("message", message, exchange, message.method, message.party) | added
+
+    def event(self, item: StreamItem) -> bool:
+        return self._run("event", item, item.exchange, item.exchange.method)
+
+    def ended(self, exchange: Exchange) -> bool:
+        return self._run("exchange", exchange, exchange, exchange.method)
+
+    def again(self, exchange: Exchange) -> bool:
+        """Judge all of an exchange anew."""
+        exchange.findings.clear()
+        self._uncount(exchange)
+        if exchange.kind == "other":
+            return False
+        added = self.requested(exchange)
+        if exchange.stream is not None:
+            for item in exchange.stream.items:
+                for message in item.messages:
+                    added |= self._said(message, exchange)
+                added |= self.event(item)
+        else:
+            for message in exchange.received:
+                added |= self._said(message, exchange)
+        if exchange.late_answer is not None:
+            added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
+        if exchange.over:
+            added |= self.ended(exchange)
+        if exchange.facts.get("finished"):
+            added |= self._run("finish", exchange, exchange, exchange.method)
+        return added
+
+    def _sent(self, message: Message) -> bool:
+        exchange, kind = message.exchange, message.rpc.kind
+        added = False
+        if kind == "request":
+            added = self._run("request", message, exchange, message.method)
+        elif kind == "notification":
+            added = self._run("notification", message, exchange, message.method)
+        elif kind in ("result", "error"):
+            method = message.request.method if message.request is not None else None
+            added = self._run("reply", message, exchange, method)
+        return self._run("message", message, exchange, message.method, "client") | added
+
+    def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
+        before = len(exchange.findings)
+        if sender is None:
+            sender = "client" if on in _BY_CLIENT else "server"
+        table = self._table(on, exchange, method, sender, _sort(on, fact))
+        entries = table.entries(fact, exchange) if table.needing else table.always
+        for _, found, cap, note in entries:
+            try:
+                for finding in found.check(fact) or ():
+                    if isinstance(finding, Unchecked):
+                        _leave(exchange, finding)
+                    else:
+                        self._add(found, cap, note, finding, exchange, sender)
+            except Exception as error:  # a rule's fault is ours to report, never the traffic's to suffer
+                _fault(exchange, found, error)
+        return len(exchange.findings) > before
+
+    def _add(self, found: Rule, cap: Cap, note: str, finding: Finding, exchange: Exchange, sender: Party) -> None:
+        severity = finding.severity or found.severity
+        if RANK[severity] > RANK[found.severity]:
+            severity = found.severity
+        if cap is not None and RANK[severity] > RANK[cap]:
+            severity = cap
+            finding.message = f"{note}{finding.message}"
+        finding.severity = severity
+        if finding.party is None:
+            finding.party = sender if found.party == "either" else found.party
+        finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
+        if found.once is not None or finding.once is not None:
+            who = f" {exchange.client_info}" if found.once == "client" else ""
+            key = f"{exchange.endpoint.url}{who} {finding.once or ''}"
+            if self._first.setdefault((found.id, key), exchange.flow) != exchange.flow:
+                return
+            if len(self._first) > _MOST_FIRST:  # client names and endpoints are the other side's choice
+                del self._first[next(iter(self._first))]
+        if self.silences and self._is_silenced(finding, exchange):
+            return
+        if len(exchange.findings) >= self.most:
+            self.suppressed += 1
+            exchange.suppressed += 1
+            return
+        exchange.findings.append(finding)
+
+    def _is_silenced(self, finding: Finding, exchange: Exchange) -> bool:
+        for silence in self.silences:
+            family = finding.rule.rstrip("0123456789")
+            if silence.rule in (finding.rule, family, "*") and endpoint_matches(silence.endpoint, exchange.endpoint.url):
+                self.silenced[silence] = self.silenced.get(silence, 0) + 1
+                exchange.silenced[silence] = exchange.silenced.get(silence, 0) + 1
+                return True
+        return False
+
+    def _uncount(self, exchange: Exchange) -> None:
+        """What was silenced or suppressed of an exchange that is judged anew is counted anew."""
+        for silence, count in exchange.silenced.items():
+            self.silenced[silence] -= count
+        exchange.silenced.clear()
+        self.suppressed -= exchange.suppressed
+        exchange.suppressed = 0
+
+    def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party, sort: str) -> "_Table":
+        """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""
+        if exchange.kind == "other":
+            return _NOTHING
+        if method is not None and len(method) > 200:
+            method = "(long)"  # no rule knows it, and it is kept in a key
+        endpoint, claim = exchange.endpoint, exchange.claim
+        server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy or exchange.era == "legacy" else "unknown")
+        transport = "http+sse" if exchange.over_http_sse else ""
+        key = (on, sort, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
+        table = self._tables.get(key)
+        if table is None:
+            chosen = []
+            for index, found in enumerate(self.rules):
+                if on not in found.on or (found.methods is not None and method not in found.methods):
+                    continue
+                if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
+                    continue
+                if transport and found.streamable:
+                    continue
+                scope = scope_of(found, exchange, server, sender)
+                if scope is not None:
+                    chosen.append(_Entry(index, found, *scope))
+            table = _Table.of(chosen)
+            if len(self._tables) > 4_096:  # methods and revisions are the other side's choice
+                self._tables.clear()
+            self._tables[key] = table
+        return table
+
+
+class _Entry(NamedTuple):
+    """A rule that applies to a sort of fact: its place in the book, the most that it may say, and the words before it."""
+
+    place: int
+    rule: Rule
+    cap: Cap
+    note: str
+
+
+@dataclass(slots=True, frozen=True)
+class _Table:
+    """The rules for one situation: those that are always called, and the others by what they need (where, key)."""
+
+    always: list[_Entry]
+    needing: dict[str, dict[str, list[_Entry]]]
+    _known: dict[tuple[tuple[str, str], ...], list[_Entry]] = field(default_factory=dict)  # needs that are met -> who is called
+
+    @classmethod
+    def of(cls, entries: list[_Entry]) -> "_Table":
+        needing: dict[str, dict[str, list[_Entry]]] = {}
+        for entry in entries:
+            for need in entry.rule.needs or ():
+                where, _, key = need.partition(":")
+                needing.setdefault(where, {}).setdefault(key, []).append(entry)
+        return cls([entry for entry in entries if entry.rule.needs is None], needing)
+
+    def entries(self, fact: Any, exchange: Exchange) -> list[_Entry]:
+        """Who is called for this fact, in the order of the book."""
+        met = tuple(
+            (where, key)
+            for where, by_key in self.needing.items()
+            if (keys := _KEYS[where](fact, exchange))
+            for key in by_key
+            if key in keys
+        )
+        if not met:
+            return self.always
+        entries = self._known.get(met)
+        if entries is None:
+            chosen = [*self.always, *(entry for where, key in met for entry in self.needing[where][key])]
+            entries = sorted({entry.place: entry for entry in chosen}.values(), key=itemgetter(0))
+            if len(self._known) >= _MOST_KNOWN:  # what a message holds is the other side's choice
+                self._known.clear()
+            self._known[met] = entries
+        return entries
+
+
+_MOST_KNOWN = 256
+
+
+_NOTHING = _Table([], {})
+
+
+type _Container = Mapping[str, Any] | Collection[str]
+
+
+def _of_message(member: str) -> Callable[[Any, Exchange], _Container]:
+    def keys(fact: Any, exchange: Exchange) -> _Container:
+        holder = getattr(fact.rpc, member)
+        return holder if isinstance(holder, dict) else ()
+
+    return keys
+
+
+def _declared(fact: Any, exchange: Exchange) -> _Container:
+    declared = fact.rpc.meta.get(rev.CLIENT_CAPABILITIES)
+    return declared if isinstance(declared, dict) else ()
+
+
+# Where a need is looked for. Needs of messages are met by messages only: rules about other facts have none of them.
+_KEYS: dict[str, Callable[[Any, Exchange], _Container]] = {
+    "meta": _of_message("meta"),
+    "params": _of_message("params"),
+    "result": _of_message("result"),
+    "cap": _declared,
+    "fact": lambda fact, exchange: exchange.facts,
+    "header": lambda fact, exchange: exchange.request_fields.index,
+    "headers": lambda fact, exchange: ("",) if any(check.problems for check in exchange.header_checks) else (),
+    "mrtr": lambda fact, exchange: ("",) if exchange.mrtr is not None else (),
+}
+
+
+_MEANT = {
+    "retry": ("retry", "request"),
+    "task": ("task", "result"),
+    "asking": ("asking", "result"),
+    "input_required": ("input_required", "asking", "result"),
+}
+
+
+def _sort(on: On, fact: Any) -> str:
+    """The sort of a fact, as `Rule.sorts` names it; "" where the subscription says all."""
+    if on in ("answer", "message", "push", "request", "reply"):
+        rpc = fact.rpc
+        if rpc.kind == "result" and isinstance(rpc.result, dict):
+            kind = rpc.result.get("resultType")
+            if kind == "input_required" or kind == "task":
+                return str(kind)
+            return "asking" if "inputRequests" in rpc.result or "requestState" in rpc.result else "result"
+        if rpc.kind == "request" and isinstance(rpc.params, dict):
+            return "retry" if "inputResponses" in rpc.params or "requestState" in rpc.params else "request"
+        return str(rpc.kind)
+    if on == "exchange":
+        return "stream" if fact.stream is not None else "body"
+    return ""
+
+
+_BY_CLIENT = frozenset({"request", "notification", "reply", "post", "exchange", "finish"})
+
+
+def _leave(exchange: Exchange, what: Unchecked) -> None:
+    if what not in exchange.unchecked and len(exchange.unchecked) < 50:
+        exchange.unchecked.append(what)
+
+
+def _fault(exchange: Exchange, found: Rule, error: Exception) -> None:
+    entry = (f"rule {found.id}", f"{type(error).__name__}: {error}")
+    if entry not in exchange.faults and len(exchange.faults) < 20:
+        exchange.faults.append(entry)
