@@ -14,6 +14,7 @@ from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from mcp_wiretap.proxy.changes import Answer, Changes, Head, Request
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
@@ -36,18 +37,21 @@ class Trace(Protocol):
     def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
         """An open stream has grown: show it."""
 
+    def arrived(self, trace_id: str) -> None:
+        """The answer went to the client as it came."""
 
-def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
-    """The request of a live flow. One that the client broke off has no end and no body."""
+
+def request_seen(flow: HTTPFlow, trace_id: str, head: Head) -> RequestSeen:
+    """The request of a live flow, with the head that the client sent. One that the client broke off has no end and no body."""
     data = flow.request.data
     ended = data.timestamp_end
     body = data.content if ended is not None else None
     if ended is None:
         ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
-    fields = Fields(data.headers.fields)
+    fields = Fields(head.fields)
     return RequestSeen(
-        trace_id, ended, data.timestamp_start, text(data.method), text(data.scheme), data.host, data.port, text(data.path),
-        fields, body, flow.client_conn.id, authority(data.http_version, data.authority, fields),
+        trace_id, ended, data.timestamp_start, text(head.method), text(head.scheme), head.host, head.port, text(head.path),
+        fields, body, flow.client_conn.id, authority(data.http_version, head.authority, fields),
         isinstance(flow.client_conn.proxy_mode, ReverseMode),
     )  # fmt: skip
 
@@ -89,6 +93,7 @@ class Tap:
         self._refreshed = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.kept = bytearray()
+        self.passed: bytearray | None = None  # what another addon made of it, where one stands in the way
         self.dropped = 0
         self.last = 0.0
 
@@ -99,8 +104,17 @@ class Tap:
         except Exception as error:
             self._capture.faults.note("event stream", error, self._flow.id)
         if self._before is not None:
-            return self._before(data)  # type: ignore[no-any-return]
+            return self.watch(self._before(data))
         return data
+
+    def watch(self, passing: bytes | Iterable[bytes]) -> bytes | Iterable[bytes]:
+        """Copy what another addon hands on."""
+        pieces = passing if isinstance(passing, bytes) else list(passing)
+        if self.passed is None:
+            self.passed = bytearray()
+        whole = pieces if isinstance(pieces, bytes) else b"".join(pieces)
+        self.passed += whole[: max(self._capture.limits.stream - len(self.passed), 0)]
+        return pieces
 
     def _take(self, data: bytes) -> None:
         self.last = now = self._capture.clock()
@@ -161,6 +175,8 @@ class Capture:
         self.clock = clock
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
+        self.changes = Changes(trace.feed, clock)
+        self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.last`)
 
     def follows(self, flow: HTTPFlow) -> bool:
         """Whether the flow is live, or was when its request came (a killed flow is no longer live)."""
@@ -172,12 +188,31 @@ class Capture:
             count = self._replays.get(flow, ("", 0))[1] + 1
             self._replays[flow] = (f"{flow.id}-replay-{count}", count)
         self._open[flow.id] = None
-        self.trace.feed(request_seen(flow, self.trace_id(flow)), flow)
+        self.trace.feed(request_seen(flow, self.trace_id(flow), self.changes.received(flow)), flow)
+
+    def request_leaves(self, flow: HTTPFlow, before: Request | None) -> None:
+        if flow.id in self._open:
+            self.changes.sent(flow, self.trace_id(flow), self.limits.body, leaves=True, held=before)
+
+    def response_head_leaves(self, flow: HTTPFlow) -> None:
+        """Another addon may have put its callable in front of ours, or in its place."""
+        self.changes.head_left(flow)
+        tap, response = self._open.get(flow.id), flow.response
+        if tap is not None and response is not None and response.stream is not tap and callable(response.stream):
+            outer = response.stream
+            response.stream = lambda data: tap.watch(outer(data))
+
+    def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
+        trace_id = self.trace_id(flow)
+        if not self.changes.passed(flow, trace_id, self.limits.body, held=before):
+            self.trace.arrived(trace_id)
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         response = flow.response
         assert response is not None
         trace_id = self.trace_id(flow)
+        self.changes.sent(flow, trace_id, self.limits.body)
+        self.changes.answered(flow, trace_id)
         started = response_started(flow, trace_id)
         self.trace.feed(started, flow)
         # Of a response that an addon made (replay, map local) the content is there, and a callable would never be called.
@@ -200,24 +235,33 @@ class Capture:
         if not last:
             head = flow.response.data.timestamp_start if flow.response is not None else None
             last = head or flow.request.data.timestamp_end or flow.request.data.timestamp_start
+        self.changes.sent(flow, self.trace_id(flow), self.limits.body)
         ended_by = who_ended(flow, last, tcp_timeout)
         self._end(flow, flow.error.timestamp, ended_by, failure(flow.error.msg, ended_by))
 
     def _end(self, flow: HTTPFlow, at: float, ended_by: EndedBy, error: str | None) -> None:
         trace_id = self.trace_id(flow)
         tap = self._open.pop(flow.id, None)
+        response = flow.response
+        body: bytes | None = None
+        kept: bytes | None = None
+        streamed, dropped = False, 0
         if tap is not None:
             tap.close()
             # After the body is in the flow: a fault in the trace must not cost it.
-            self.trace.feed(ExchangeEnded(trace_id, at, None, True, ended_by, error, tap.dropped), flow)
-            return
-        response = flow.response
-        body = response.data.content if response is not None else None
-        streamed = False
-        if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
-            self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
-            streamed, body = True, None
-        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error), flow)
+            streamed, dropped, kept = True, tap.dropped, bytes(tap.kept)
+        else:
+            body = kept = response.data.content if response is not None else None
+            if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
+                self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
+                streamed, body = True, None
+        self.changes.given(flow, kept)
+        passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
+        waits = self.watches_ends and error is None  # for the end of the chain
+        later = waits or self.changes.differs(flow, passed)
+        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, on_its_way=later), flow)
+        if passed is not None or not waits:
+            self.changes.passed(flow, trace_id, self.limits.body, streamed=passed)
 
     def close(self) -> None:
         """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""

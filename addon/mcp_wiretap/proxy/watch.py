@@ -106,6 +106,10 @@ class Watch:
         exchange = self.inspector.exchanges.get(trace_id)
         return exchange.stream.count if exchange is not None and exchange.stream is not None else 0
 
+    def arrived(self, trace_id: str) -> None:
+        """The answer went to the client as it came."""
+        self.inspector.arrived(trace_id)
+
     def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
         exchange = self.inspector.exchanges.get(trace_id)
         if exchange is not None:

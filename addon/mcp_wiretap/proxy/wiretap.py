@@ -9,13 +9,14 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import dumping, options, replay_server, telemetry
+from mcp_wiretap.proxy import changes, dumping, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import LIVE, collect_less
+from mcp_wiretap.proxy.last import Last
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
@@ -43,6 +44,8 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
+        self._last: Last | None = None
+        self._running = False
         self._over = False
 
     def load(self, loader: Loader) -> None:
@@ -58,15 +61,23 @@ class Wiretap(Commands, Repeating):
             self._replay(replay_server.Wanted.read(ctx.options))
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
+        if self._running:
+            self._watch_ends()
 
     def running(self) -> None:
+        self._running = True
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks):
+        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks, self._watch_ends):
             try:
                 step()
             except Exception as error:
                 self.faults.note(step.__name__.strip("_"), error)
+
+    @fail_open
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        if flow.live and self._capture is not None and not self._over:
+            self._capture.changes.head(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> None:
@@ -168,6 +179,17 @@ class Wiretap(Commands, Repeating):
         """The inspector's pages, where mitmweb runs."""
         if getattr(ctx.master, "app", None) is not None:
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
+
+    def _watch_ends(self) -> None:
+        """An object at the end of the chain, while anything there may change what passes."""
+        if self._capture is None:
+            return
+        scripts = self._capture.changes.scripts = changes.other_scripts(self)
+        wanted = changes.may_change(scripts)
+        if wanted and self._last is None:
+            self._last = Last(self._capture, self.faults)
+            ctx.master.addons.add(self._last)
+        self._capture.watches_ends = self._last is not None
 
     def _dispatch_hooks(self) -> None:
         self._dispatch = Dispatch(ctx.master.addons)

@@ -105,11 +105,11 @@ class AnsweredHere:
 @dataclass(slots=True, frozen=True)
 class AnswerPassed:
     """The answer as the client got it, where it is no longer the one that the server gave. `body` is the whole body, also of an
-    event stream; None where it was not kept."""
+    event stream; None where it was not kept. `status` is None where the client got none: the flow was killed."""
 
     flow: str
     at: float
-    status: int
+    status: int | None
     fields: Fields
     body: bytes | None
     by: str = "unknown"

@@ -324,7 +324,9 @@ class Inspector:
         sides.changed(exchange).response_by = event.by
         side = exchange.at_client = sides.copy_for_client(exchange)
         side.status, side.response_fields = event.status, event.fields
-        if (event.fields.first("content-type") or "").lower().startswith("text/event-stream"):
+        if event.status is None:
+            side.ended_by, side.failure = "unknown", "killed in mitmproxy"
+        elif (event.fields.first("content-type") or "").lower().startswith("text/event-stream"):
             side.stream = Stream(timed=False, recorded=event.body is not None)
             for item in self._passed_events(side, event):
                 side.stream.items.append(item)
