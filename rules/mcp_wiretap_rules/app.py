@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.model import Message, ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import one_line

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.operations.rounds import SHORT, Item, Round
+from mcp_wiretap.trace.model import Exchange, Item, Message, Round
+from mcp_wiretap.trace.operations.rounds import SHORT
 from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import mask, one_line

@@ -371,7 +371,7 @@ def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
 
 def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     token: Token | None = exchange.facts.get("token")
-    if token is None or token.server is None or token.part_of is None:
+    if token is None or token.server is None or token.part_of is None or token.shared:
         return
     if token.part_of.endpoint is exchange.endpoint:  # the server behind the resource may have changed
         newest: ResourceMetadata | None = exchange.endpoint.facts.get("resource-metadata")
@@ -386,7 +386,7 @@ def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     yield Finding(
         f"a token of {short(token.server.issuer)} is sent to {short(exchange.endpoint.url)}, which lists {short(min(listed))}",
         [Evidence("request.header:Authorization", token.mask, "a token of its own authorization server")],
-        related=(token.issued[-1][0],),
+        related=(token.issued[-1].flow,),
         once=token.mask,
     )
 

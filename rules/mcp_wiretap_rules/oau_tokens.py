@@ -26,6 +26,7 @@ from mcp_wiretap_rules.oauth import (
 )
 
 SKEW = 300.0  # seconds that clocks may differ
+NO_NONCE = "has no nonce, which the server has asked for"
 ID_JAG = "oauth-id-jag+jwt"  # type of an identity assertion
 
 
@@ -275,7 +276,7 @@ def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     token: Token | None = exchange.facts.get("token")
-    if token is None or len(token.accepted) < 2 or exchange.status is None or not 200 <= exchange.status < 300:
+    if token is None or token.shared or len(token.accepted) < 2 or exchange.status is None or not 200 <= exchange.status < 300:
         return
     here = described(exchange.endpoint)
     for endpoint, (other, flow) in token.accepted.items():
@@ -426,7 +427,12 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
         return
     problem = _proof_problem(exchange, token, proof)
     if problem:
-        yield Finding(f"the DPoP proof {problem}", [Evidence("request.header:DPoP", mask(proof), "a proof of this request")])
+        asked: str | None = exchange.facts.get("nonce-due")
+        yield Finding(
+            f"the DPoP proof {problem}",
+            [Evidence("request.header:DPoP", mask(proof), "a proof of this request")],
+            related=(asked,) if asked is not None and problem == NO_NONCE else (),
+        )
 
 
 def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
@@ -442,8 +448,8 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
         return f"is for {short(proof.text('htm'))}, the request is a {exchange.http_method}"
     if urls.relation(proof.text("htu"), exchange.url, origins=not exchange.reverse) not in ("equal", "slash"):
         return f"is for {short(proof.text('htu'))}"
-    if token.nonce and not exchange.facts.get("asks-nonce") and proof.text("nonce") is None:
-        return "has no nonce, which the server has asked for"
+    if "nonce-due" in exchange.facts and proof.text("nonce") is None:
+        return NO_NONCE
     at = proof.number("iat")
     if at is None or abs(at - exchange.requested) > SKEW:
         return "is not of this moment"

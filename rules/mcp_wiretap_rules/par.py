@@ -8,10 +8,9 @@ Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-param
 from collections.abc import Callable, Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace.lists.tools import ToolDefinition
 from mcp_wiretap.trace.mirrored.params import Stale
 from mcp_wiretap.trace.mirrored.verdict import PARAM
-from mcp_wiretap.trace.model import HeaderCheck, Message
+from mcp_wiretap.trace.model import HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.trace.schema.annotations import Flaw
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.revision import HEADER_MISMATCH

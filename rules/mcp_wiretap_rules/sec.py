@@ -12,8 +12,7 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import Token, urls
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
+from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import headers, jose, opaque
 from mcp_wiretap.wire.secret import mask, one_line

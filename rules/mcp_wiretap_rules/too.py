@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.lists.fetched_schemas import address
 from mcp_wiretap.trace.lists.pagination import ListView
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.model import Message, ToolDefinition
 from mcp_wiretap.trace.operations.tasks import Task, TaskView
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.schema.reading import canonical_dialect

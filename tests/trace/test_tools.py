@@ -6,8 +6,8 @@ from typing import Any
 from mcp_wiretap.example import read_script
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.lists import tools
-from mcp_wiretap.trace.lists.tools import Tools, ToolView
-from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.lists.tools import Tools
+from mcp_wiretap.trace.model import Exchange, ToolView
 
 
 class Views:

@@ -12,8 +12,7 @@ from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import SEVERITY, State, clock, host, server_name, server_version, shown, size
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.lists.catalog import Listing, UiResource
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Endpoint
+from mcp_wiretap.trace.model import Endpoint, ToolDefinition
 from mcp_wiretap.trace.summary.clientele import Who
 
 UI = "io.modelcontextprotocol/ui"

@@ -11,7 +11,8 @@ from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import clock, duration, host, server_name, server_version, shown
 from mcp_wiretap.trace.lists.catalog import Listing
-from mcp_wiretap.trace.lists.tools import ToolDefinition, Tools
+from mcp_wiretap.trace.lists.tools import Tools
+from mcp_wiretap.trace.model import ToolDefinition
 from mcp_wiretap.trace.summary.call_counts import Calls
 
 KINDS = ("tools", "resources", "prompts")

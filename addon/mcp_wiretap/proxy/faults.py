@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Protocol, cast
 
+from mcp_wiretap.rule.containment import is_interrupt, told
+
 logger = logging.getLogger(__name__)
 
 LISTED = 200  # one fault that hits every flow must not fill the memory; the count goes on
@@ -26,12 +28,12 @@ class Faults:
     count: int = 0
     _said: set[tuple[str, str]] = field(default_factory=set)
 
-    def note(self, where: str, error: Exception, flow: str | None = None) -> None:
+    def note(self, where: str, error: BaseException, flow: str | None = None) -> None:
         """Count a fault. The first of its kind is logged with its traceback, at WARNING: a record of level ERROR while mitmproxy
         starts would end it."""
         self.count += 1
         if len(self.listed) < LISTED:
-            self.listed.append(Fault(flow, where, f"{type(error).__name__}: {error}"))
+            self.listed.append(Fault(flow, where, told(error)))
         kind = (where, type(error).__name__)
         if kind not in self._said and len(self._said) < LISTED:
             self._said.add(kind)
@@ -54,7 +56,9 @@ def fail_open[S: HasFaults, **P](hook: Callable[Concatenate[S, P], None]) -> Cal
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             hook(self, *args, **kwargs)
-        except Exception as error:
+        except BaseException as error:  # SystemExit ends a connection, CancelledError makes a request wait for ever
+            if is_interrupt(error):
+                raise
             self.faults.note(name, error, _flow_id(args))
 
     return cast(Callable[Concatenate[S, P], None], guarded)

@@ -2,7 +2,7 @@
 
 from mcp_wiretap.rule.api import ALL_REVISIONS, Era, Level, On, Rule, Sort, evidence, matches, rule
 from mcp_wiretap.rule.book import RuleBook
-from mcp_wiretap.rule.packs import find_rules, left_out, load_file, load_module, rules_of
+from mcp_wiretap.rule.packs import RuleFile, find_rules, left_out, load_file, load_module, rules_of
 from mcp_wiretap.rule.scope import endpoint_matches
 from mcp_wiretap.trace.finding import Evidence, Finding, Severity, Silence, Unchecked
 
@@ -15,6 +15,7 @@ __all__ = [
     "On",
     "Rule",
     "RuleBook",
+    "RuleFile",
     "Severity",
     "Silence",
     "Sort",

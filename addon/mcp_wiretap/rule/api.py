@@ -29,14 +29,18 @@ Writing one:
 
 Packs are found by the entry point group `mcp_wiretap.rules`: each entry point names a module or a package; a package's modules
 are imported, too, and the rules in them collected. A plain file does as well (`load_file`). Ids are unique among all packs; the
-letters before the number are the family. A fault in a rule is contained: it is counted on the exchange, the other rules go on.
+letters before the number are the family. A mistyped word in a declaration is refused when the rule is loaded, and a fault in a
+rule is contained: it is counted on the exchange, the other rules go on.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from mcp_wiretap.rule.facts import FACTS
 from mcp_wiretap.trace.finding import Evidence, Finding, Severity, Unchecked
+from mcp_wiretap.trace.model import Kind
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, is_secret, mask, shown
@@ -77,7 +81,7 @@ type Level = Literal["must", "should", "may-note"]
 ALL_REVISIONS = frozenset(rev.KNOWN)
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, frozen=True, kw_only=True)
 class Rule:
     """A rule with its metadata. `severity` is the ceiling: a finding may be milder, never harsher."""
 
@@ -139,18 +143,117 @@ def rule[C: Check](
     kinds: Iterable[str] | None = None,
     needs: Iterable[str] | None = None,
 ) -> Callable[[C], C]:
-    """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`."""
+    """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`. ValueError, naming the
+    rule, the argument and the words that it knows, for a declaration by which the rule would never be called, or would fail."""
 
     def mark(check: C) -> C:
-        check.__rule__ = Rule(  # type: ignore[attr-defined]
-            id, name, title, check, on if isinstance(on, tuple) else (on,), level, party, era, severity, spec, sep,
-            frozenset(versions), frozenset(methods) if methods is not None else None,
-            frozenset(sorts) if sorts is not None else None, once, structural, malformed, streamable, always,
-            frozenset(kinds) if kinds is not None else None, frozenset(needs) if needs is not None else None,
-        )  # fmt: skip
+        declared = Rule(
+            id=id,
+            name=name,
+            title=title,
+            check=check,
+            on=on if isinstance(on, tuple) else (on,),
+            level=level,
+            party=party,
+            era=era,
+            severity=severity,
+            spec=spec,
+            sep=sep,
+            versions=frozenset(_several("versions", versions, id)),
+            methods=frozenset(_several("methods", methods, id)) if methods is not None else None,
+            sorts=frozenset(_several("sorts", sorts, id)) if sorts is not None else None,
+            once=once,
+            structural=structural,
+            malformed=malformed,
+            streamable=streamable,
+            always=always,
+            kinds=frozenset(_several("kinds", kinds, id)) if kinds is not None else None,
+            needs=frozenset(_several("needs", needs, id)) if needs is not None else None,
+        )
+        check_declaration(declared)
+        check.__rule__ = declared  # type: ignore[attr-defined]
         return check
 
     return mark
+
+
+def _several(argument: str, words: Iterable[str], id: str) -> Iterable[str]:
+    """A text in place of a tuple of texts would be taken for its letters."""
+    if isinstance(words, str):
+        raise ValueError(f'rule {id}: {argument} is the text "{words}", it must be a tuple: ("{words}",)')
+    return words
+
+
+def check_declaration(declared: Rule) -> None:
+    """ValueError for a rule whose declaration has a word that nothing knows, or words that never meet."""
+    at = f"rule {declared.id}"
+    if not re.fullmatch("[A-Z]{3,}[0-9]+", declared.id):
+        raise ValueError(f"{at}: id must be three or more capitals (the family) and digits, as in ACME001")
+    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", declared.name):
+        raise ValueError(f"{at}: name {declared.name!r} must be words in lower case with hyphens between them")
+    if not declared.on:
+        raise ValueError(f"{at}: on is empty; it must be one of {_listed(_ON)}")
+    for argument, words, known in (
+        ("on", declared.on, _ON),
+        ("level", (declared.level,), _LEVELS),
+        ("party", (declared.party,), _PARTIES),
+        ("era", (declared.era,), _ERAS),
+        ("severity", (declared.severity,), _SEVERITIES),
+        ("once", () if declared.once is None else (declared.once,), _ONCE),
+        ("sorts", declared.sorts or (), _SORTS),
+        ("kinds", declared.kinds or (), _KINDS),
+        ("versions", declared.versions, sorted(ALL_REVISIONS)),
+    ):
+        for word in words:
+            if word not in known:
+                raise ValueError(f"{at}: {argument} has {word!r}, it must be one of {_listed(known)}")
+    for method in declared.methods or ():
+        if not isinstance(method, str) or not method or any(c.isspace() for c in method):
+            raise ValueError(f"{at}: methods has {method!r}, it must be the name of a method, as in tools/call")
+    for need in declared.needs or ():
+        _check_need(at, need, declared.on)
+    others = [on for on in declared.on if on not in _OF_MESSAGES and on != "exchange"]
+    if declared.sorts is not None and others:
+        raise ValueError(f"{at}: sorts never meets on={others[0]!r}; it is for {_listed([*_OF_MESSAGES, 'exchange'])}")
+    if declared.kinds is not None and declared.kinds != {"mcp"} and not declared.always:
+        raise ValueError(f"{at}: kinds other than mcp need always=True: other rules are scoped by the era of an MCP request")
+
+
+def _check_need(at: str, need: str, on: tuple[On, ...]) -> None:
+    where, colon, key = need.partition(":") if isinstance(need, str) else (need, "", "")
+    if where not in _NEEDS:
+        raise ValueError(f"{at}: needs has {need!r}, it must begin with one of {_listed(_NEEDS)}")
+    if where in _WITHOUT_KEY:
+        if colon:
+            raise ValueError(f"{at}: needs has {need!r}, {where} stands without a key")
+        return
+    if not key:
+        raise ValueError(f"{at}: needs has {need!r}, it must name a key, as in {where}:KEY")
+    if where == "fact" and key not in FACTS:
+        raise ValueError(f"{at}: needs has {need!r}, and no tracker writes that; it must be one of {_listed(sorted(FACTS))}")
+    if where == "header" and key != key.lower():
+        raise ValueError(f"{at}: needs has {need!r}, the names of headers stand in lower case: {need.lower()!r}")
+    others = [one for one in on if one not in _OF_MESSAGES]
+    if where in _IN_MESSAGES and others:
+        raise ValueError(f"{at}: needs has {need!r}, which no fact of on={others[0]!r} has; it is for {_listed(_OF_MESSAGES)}")
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+_ON: tuple[str, ...] = get_args(On.__value__)
+_OF_MESSAGES = ("request", "notification", "reply", "answer", "push", "message")  # facts that are a Message
+_SORTS: tuple[str, ...] = get_args(Sort.__value__)
+_LEVELS: tuple[str, ...] = get_args(Level.__value__)
+_ERAS: tuple[str, ...] = get_args(Era.__value__)
+_SEVERITIES: tuple[str, ...] = get_args(Severity.__value__)
+_KINDS: tuple[str, ...] = get_args(Kind.__value__)
+_PARTIES = ("client", "server", "either")
+_ONCE = ("endpoint", "client")
+_IN_MESSAGES = ("meta", "params", "result", "cap")  # needs that only a message can meet
+_WITHOUT_KEY = ("headers", "mrtr")
+_NEEDS = (*_IN_MESSAGES, "fact", "header", *_WITHOUT_KEY)
 
 
 def evidence(where: str, value: Any, expected: Any = None) -> Evidence:

@@ -6,14 +6,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule.api import On, Rule, matches
+from mcp_wiretap.rule.containment import is_interrupt, told
 from mcp_wiretap.rule.packs import find_rules
 from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
 from mcp_wiretap.trace import sides
-from mcp_wiretap.trace.finding import RANK, Finding, Party, Silence, Unchecked
+from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
+_MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
+_LEAST_HEARD = 20
 
 
 @dataclass(slots=True)
@@ -123,26 +126,40 @@ class RuleBook:
         return self._run("message", message, exchange, message.method, "client") | added
 
     def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
-        before = len(exchange.findings)
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
-        table = self._table(on, exchange, method, sender, _sort(on, fact))
-        entries = table.entries(fact, exchange) if table.needing else table.always
+        added = False
+        table = _NOTHING
+        try:
+            table = self._table(on, exchange, method, sender, _sort(on, fact))
+            entries = table.entries(fact, exchange) if table.needing else table.always
+        except Exception as error:  # a rule that was not made by `rule()`, or a fact of odd shape
+            _fault(exchange, f"rule table (on={on}, method={method})", error)
+            entries = table.entries(fact, exchange, careful=True)
         judged = exchange.judged
         for _, found, cap, note in entries:
             if judged is not None and found.party not in (judged, "either"):
                 continue
             try:
-                for finding in found.check(fact) or ():
+                findings = found.check(fact) or ()
+                for heard, finding in enumerate(findings, 1):
+                    _check_form(finding)
                     if isinstance(finding, Unchecked):
                         _leave(exchange, finding)
                     else:
-                        self._add(found, cap, note, finding, exchange, sender)
-            except Exception as error:  # a rule's fault is ours to report, never the traffic's to suffer
-                _fault(exchange, found, error)
-        return len(exchange.findings) > before
+                        added |= self._add(found, cap, note, finding, exchange, sender)
+                    if heard >= _MOST_HEARD - exchange.suppressed and heard >= _LEAST_HEARD:
+                        _leave(exchange, Unchecked(f"all that {found.id} finds there", f"it was stopped after {heard} findings"))
+                        if (close := getattr(findings, "close", None)) is not None:
+                            close()
+                        break
+            except BaseException as error:  # a rule's fault is ours to report, never the traffic's to suffer
+                if is_interrupt(error):
+                    raise
+                _fault(exchange, f"rule {found.id}", error)
+        return added
 
-    def _add(self, found: Rule, cap: Cap, note: str, finding: Finding, exchange: Exchange, sender: Party) -> None:
+    def _add(self, found: Rule, cap: Cap, note: str, finding: Finding, exchange: Exchange, sender: Party) -> bool:
         severity = finding.severity or found.severity
         if RANK[severity] > RANK[found.severity]:
             severity = found.severity
@@ -153,22 +170,24 @@ class RuleBook:
         if finding.party is None:
             finding.party = sender if found.party == "either" else found.party
         if exchange.judged is not None and finding.party != exchange.judged:
-            return  # of this side of the exchange only the other party is judged
+            return False  # of this side of the exchange only the other party is judged
         finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
         if found.once is not None or finding.once is not None:
             who = f" {exchange.client_info}" if found.once == "client" else ""
             key = f"{exchange.endpoint.url}{who} {finding.once or ''}"
             if self._first.setdefault((found.id, key), exchange.flow) != exchange.flow:
-                return
+                return False
             if len(self._first) > _MOST_FIRST:  # client names and endpoints are the other side's choice
                 del self._first[next(iter(self._first))]
         if self.silences and self._is_silenced(finding, exchange):
-            return
+            return False
         if len(exchange.findings) >= self.most:
             self.suppressed += 1
             exchange.suppressed += 1
-            return
+            if not _make_room(exchange.findings, RANK[severity]):
+                return False
         exchange.findings.append(finding)
+        return True
 
     def _is_silenced(self, finding: Finding, exchange: Exchange) -> bool:
         for silence in self.silences:
@@ -202,13 +221,11 @@ class RuleBook:
         if table is None:
             chosen = []
             for index, found in enumerate(self.rules):
-                if on not in found.on or (found.methods is not None and method not in found.methods):
+                try:
+                    scope = _scope_for(found, on, exchange, method, server, sender, sort)
+                except Exception as error:  # it was not made by `rule()`
+                    _fault(exchange, f"rule {found.id}", error)
                     continue
-                if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
-                    continue
-                if transport and found.streamable:
-                    continue
-                scope = scope_of(found, exchange, server, sender)
                 if scope is not None:
                     chosen.append(_Entry(index, found, *scope))
             table = _Table.of(chosen)
@@ -216,6 +233,19 @@ class RuleBook:
                 self._tables.clear()
             self._tables[key] = table
         return table
+
+
+def _scope_for(
+    found: Rule, on: On, exchange: Exchange, method: str | None, server: str, sender: Party, sort: str
+) -> tuple[Cap, str] | None:
+    """The most that a rule may say about such a fact, and the words before it; None where it is not called."""
+    if on not in found.on or (found.methods is not None and method not in found.methods):
+        return None
+    if found.sorts is not None and not found.sorts.intersection(_MEANT.get(sort, (sort,))):
+        return None
+    if found.streamable and exchange.over_http_sse:
+        return None
+    return scope_of(found, exchange, server, sender)
 
 
 class _Entry(NamedTuple):
@@ -244,15 +274,20 @@ class _Table:
                 needing.setdefault(where, {}).setdefault(key, []).append(entry)
         return cls([entry for entry in entries if entry.rule.needs is None], needing)
 
-    def entries(self, fact: Any, exchange: Exchange) -> list[_Entry]:
-        """Who is called for this fact, in the order of the book."""
-        met = tuple(
-            (where, key)
-            for where, by_key in self.needing.items()
-            if (keys := _KEYS[where](fact, exchange))
-            for key in by_key
-            if key in keys
-        )
+    def entries(self, fact: Any, exchange: Exchange, *, careful: bool = False) -> list[_Entry]:
+        """Who is called for this fact, in the order of the book. `careful`: needs that cannot be looked for are not met."""
+        if careful:
+            met = tuple(
+                (where, key) for where, by_key in self.needing.items() for key in by_key if _meets(where, key, fact, exchange)
+            )
+        else:
+            met = tuple(
+                (where, key)
+                for where, by_key in self.needing.items()
+                if (keys := _KEYS[where](fact, exchange))
+                for key in by_key
+                if key in keys
+            )
         if not met:
             return self.always
         entries = self._known.get(met)
@@ -263,6 +298,13 @@ class _Table:
                 self._known.clear()
             self._known[met] = entries
         return entries
+
+
+def _meets(where: str, key: str, fact: Any, exchange: Exchange) -> bool:
+    try:
+        return key in _KEYS[where](fact, exchange)
+    except Exception:  # it has been told
+        return False
 
 
 _MOST_KNOWN = 256
@@ -333,7 +375,37 @@ def _leave(exchange: Exchange, what: Unchecked) -> None:
         exchange.unchecked.append(what)
 
 
-def _fault(exchange: Exchange, found: Rule, error: Exception) -> None:
-    entry = (f"rule {found.id}", f"{type(error).__name__}: {error}")
+def _make_room(findings: list[Finding], rank: int) -> bool:
+    """Drop the mildest finding, the newest of them, for one that is worse; False where none is milder."""
+    place = min(range(len(findings)), key=lambda number: (RANK[findings[number].severity or "info"], -number))
+    if RANK[findings[place].severity or "info"] >= rank:
+        return False
+    del findings[place]
+    return True
+
+
+def _check_form(found: Finding | Unchecked) -> None:
+    """TypeError for what cannot be shown: a report of all that was found must not fail by one rule's slip."""
+    if isinstance(found, Unchecked):
+        if not (isinstance(found.what, str) and isinstance(found.why, str)):
+            raise TypeError("it yielded an Unchecked that holds no text")
+        return
+    if not isinstance(found, Finding):
+        raise TypeError(f"it yielded a {type(found).__name__}, not a Finding")
+    if not isinstance(found.message, str):
+        raise TypeError("the message of its finding is no text")
+    if found.severity not in (None, *RANK) or found.party not in (None, "client", "server"):
+        raise TypeError(f"its finding has the severity {found.severity!r} and the party {found.party!r}")
+    for one in found.evidence:
+        if not (isinstance(one, Evidence) and isinstance(one.where, str) and isinstance(one.value, str)):
+            raise TypeError("its finding has evidence that was not made by evidence()")
+        if one.expected is not None and not isinstance(one.expected, str):
+            raise TypeError("its finding has evidence that was not made by evidence()")
+    if not all(isinstance(flow, str) for flow in found.related):
+        raise TypeError("its finding is related to what is no id of a flow")
+
+
+def _fault(exchange: Exchange, where: str, error: BaseException) -> None:
+    entry = (where[:200], told(error))
     if entry not in exchange.faults and len(exchange.faults) < 20:
         exchange.faults.append(entry)

@@ -5,10 +5,42 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterable
-from importlib.metadata import entry_points
-from types import ModuleType
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import CodeType, ModuleType
 
 from mcp_wiretap.rule.api import Rule
+from mcp_wiretap.rule.containment import is_interrupt, told
+
+
+@dataclass(slots=True, frozen=True)
+class RuleFile:
+    """A plain Python file of rules as it was read: what runs is what was looked at, even where the file has changed since, and
+    never what Python has cached beside it."""
+
+    path: str
+    source: bytes
+    project: str | None = None  # the project file that names it; None: the user did
+
+    @classmethod
+    def read(cls, path: str) -> "RuleFile":
+        """ValueError, naming file and reason, where it cannot be read."""
+        try:
+            return cls(path, Path(path).read_bytes())
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+
+
+class _OfSource(SourceFileLoader):
+    def __init__(self, name: str, file: RuleFile) -> None:
+        super().__init__(name, file.path)
+        self._source = file.source
+
+    def get_code(self, fullname: str) -> CodeType:
+        code: CodeType = self.source_to_code(self._source, self.path)
+        return code
 
 
 def rules_of(module: ModuleType) -> list[Rule]:
@@ -26,34 +58,51 @@ def load_module(module: ModuleType) -> list[Rule]:
     return rules
 
 
-def load_file(path: str) -> list[Rule]:
+def load_file(file: str | RuleFile) -> list[Rule]:
     """The rules of a plain Python file. ValueError, naming file and reason, where it cannot be run or has no rule in it."""
-    name = "mcp_wiretap_rules_of_file_" + re.sub(r"\W", "_", path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    path = file if isinstance(file, str) else file.path
+    if not path.endswith(".py"):
         raise ValueError(f"{path} is no Python file; a rule file ends in .py")
+    if isinstance(file, str):
+        file = RuleFile.read(file)
+    name = "mcp_wiretap_rules_of_file_" + re.sub(r"\W", "_", path)
+    loader = _OfSource(name, file)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+        loader.exec_module(module)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        raise ValueError(f"{path} cannot be run: {told(error)}") from error
     rules = rules_of(module)
     if not rules:
         raise ValueError(f"{path} has no rule: mark a function with @rule from mcp_wiretap.rule")
     return rules
 
 
-def find_rules(files: Iterable[str] = ()) -> list[Rule]:
+def find_rules(files: Iterable[str | RuleFile] = ()) -> list[Rule]:
     """All rules of the installed packs (entry point group `mcp_wiretap.rules`) and of plain Python files, sorted by id.
-    ValueError for an id used twice, and for a file that is no rule file."""
+    ValueError for an id used twice, for a pack that cannot be loaded, and for a file that is no rule file."""
     rules: dict[str, Rule] = {}
-    packs = [(f"entry point {entry.name}", load_module(entry.load())) for entry in entry_points(group="mcp_wiretap.rules")]
-    for origin, found in [*packs, *((path, load_file(path)) for path in files)]:
+    packs = [(f"entry point {entry.name}", _load_pack(entry)) for entry in entry_points(group="mcp_wiretap.rules")]
+    named = [(file if isinstance(file, str) else file.path, load_file(file)) for file in files]
+    for origin, found in [*packs, *named]:
         for one in found:
             if one.id in rules:
                 raise ValueError(f"rule id {one.id} is defined twice (again in {origin})")
             rules[one.id] = one
     return [rules[key] for key in sorted(rules)]
+
+
+def _load_pack(entry: EntryPoint) -> list[Rule]:
+    try:
+        return load_module(entry.load())
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        raise ValueError(f"the rule pack {entry.value} cannot be loaded ({told(error)}); repair or uninstall it") from error
 
 
 def left_out() -> dict[str, str]:

@@ -38,9 +38,9 @@ from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
-from mcp_wiretap.trace.memory.sessions import Session, Sessions
+from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Stream, StreamItem
+from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Session, Stream, StreamItem
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
@@ -138,7 +138,7 @@ class Inspector:
         self._on_event = [t.event for t in self.trackers if type(t).event is not Tracker.event]
         self._on_ended = [t.ended for t in self.trackers if type(t).ended is not Tracker.ended]
 
-    def tracker[T: Tracker](self, kind: type[T]) -> T:
+    def tracker[T](self, kind: type[T]) -> T:
         """The tracker of that class."""
         return next(t for t in self.trackers if isinstance(t, kind))
 

@@ -5,21 +5,18 @@ Memory: an exchange keeps its parsed bodies only while something may still be ju
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mcp_wiretap.trace.events import NOTHING, EndedBy
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
+from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
 from mcp_wiretap.wire.sse import SseEvent
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.lists.tools import ToolView
-    from mcp_wiretap.trace.memory.sessions import Session
-    from mcp_wiretap.trace.operations.rounds import Round
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one
@@ -414,3 +411,199 @@ class Conversation:
     over: bool = False  # no further round is expected
     forced: Status | None = None  # a tracker knows better than the last outcome (abandoned, a task's own status)
     shape: list[tuple[str, float, float | None, str]] = field(default_factory=list)  # (flow, start, end, outcome)
+
+
+PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    id: str
+    endpoint: Endpoint
+    transport: Literal["streamable", "http+sse"]
+    started: float
+    initialize_flow: str = ""  # "" when the initialize was not recorded
+    confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it
+    revision: str | None = None
+    client_info: dict[str, Any] | None = None
+    client_capabilities: dict[str, Any] | None = None
+    server_info: dict[str, Any] | None = None
+    server_capabilities: dict[str, Any] | None = None
+    initialized_at: float | None = None
+    ended_at: float | None = None
+    ended_why: str = ""
+    deleted_flow: str = ""
+    from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
+    from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
+    unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
+
+    @property
+    def live(self) -> bool:
+        return self.ended_at is None
+
+    @property
+    def serves(self) -> bool:
+        """Whether a request that names it is a legacy one for that reason alone (ERA001 step 5)."""
+        return self.confirmed and self.ended_at is None
+
+    def waiting(self, message: Message, key: Any) -> list[Message]:
+        """Wait for the answer to a request. Returns those that are waited for no longer: the oldest, or one with that id."""
+        table = self.from_client if message.party == "client" else self.from_server
+        forgotten = [before] if (before := table.pop(key, None)) is not None else []
+        table[key] = message
+        while len(table) > PENDING:
+            forgotten.append(table.popitem(last=False)[1])
+        return forgotten
+
+
+@dataclass(slots=True, eq=False)
+class ToolDefinition:
+    """One tool as one tools/list answer gave it."""
+
+    name: str  # "" where the tool has none
+    raw: dict[str, Any]
+    message: Message | None  # the answer that listed it; None in what is kept of it
+    index: int
+    flow: str
+    listed_at: float
+    annotations: Annotations = field(default_factory=Annotations)
+    beside: tuple[str, ...] = ()  # tools of the same answer that a client must exclude
+    replaces: ToolDefinition | None = None  # another one that this client had called the tool by
+    announced: bool = False  # the server had said meanwhile that its tools changed
+
+    @property
+    def mirrors(self) -> tuple[Mirror, ...]:
+        """The parameters to mirror; none where the definition is not valid."""
+        return self.annotations.mirrors
+
+    @property
+    def flaws(self) -> tuple[Flaw, ...]:
+        return self.annotations.flaws
+
+    @property
+    def remarks(self) -> tuple[Flaw, ...]:
+        return self.annotations.remarks
+
+    @property
+    def unchecked(self) -> str:
+        """Why its schema was not looked through; "" where it was."""
+        return self.annotations.unchecked
+
+    @property
+    def excluded(self) -> tuple[Flaw, ...]:
+        """Why a client must not offer this tool. PAR006 is not among it: the wording leaves that open (A8)."""
+        return tuple(flaw for flaw in self.flaws if flaw.rule != "PAR006")
+
+    def place(self, *steps: str | int) -> str:
+        """Evidence `where` of something in this definition, in the answer that listed it."""
+        if self.message is None:
+            return f"response.body:/result/tools/{self.index}"
+        return self.message.place("result", "tools", self.index, *steps)
+
+
+@dataclass(slots=True)
+class ToolView:
+    """What a client had seen of a tool when it called it."""
+
+    definition: ToolDefinition | None  # the newest
+    flow: str = ""  # the newest list that gave it
+    earlier: list[ToolDefinition] = field(default_factory=list)  # newest first
+    fresh: frozenset[str] = frozenset()  # flows of earlier lists whose ttlMs had not run out
+    why_unknown: str = ""  # why there is no definition
+    by_other: bool = False  # only another client with the same Authorization had listed it
+    delisted: str = ""  # flow of a later complete list that does not name it
+    seen_at: float = 0.0  # when that list had come
+    stale_at: float | None = None  # when its ttlMs has run out; None: it names none, or 0
+    unlisted: str = ""  # without definition: flow of a complete list that does not name it
+    first: bool = True  # the first call of this tool by this client since it was (not) known
+
+
+type LinkClass = Literal["a", "b", "c", "d"]
+
+
+type StateVerdict = Literal[
+    "none",  # neither was one given, nor is one sent
+    "same",
+    "missing",  # one was given, none is sent
+    "changed",  # another one is sent, which the server never gave
+    "older",  # that of an earlier round of the same call
+    "foreign",  # one that the server gave for another call
+    "invented",  # one is sent, none was given
+    "unknown",  # one is sent, and no round is known that it could belong to
+]
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One input_required answer: what the client was given, and what became of it."""
+
+    exchange: Exchange  # that got the answer
+    at: float
+    auth: str
+    client: tuple[str, str] | None
+    method: str
+    name: str | None
+    core: bytes  # digest
+    state: str | None  # None: none was given. Cut at MOST_STATE
+    state_key: bytes  # digest of the whole state; b"" without
+    keys: tuple[str, ...]
+    requests: dict[str, Any] | None  # inputRequests; None once let go
+    asked: bytes  # digest of inputRequests; b"" without
+    size: int
+    number: int  # of the round of `exchange`
+    id: Hashable  # id_key of its request
+    first_id: Hashable  # of the operation's first request
+    first_flow: str
+    earlier_keys: frozenset[str]  # asked in the rounds before
+    repeats: int = 1  # rounds in a row that asked the same with the same state
+    continuations: list[Exchange] = field(default_factory=list)
+    closed_by: str | None = None  # flow of the first continuation that was answered
+    closed_how: str = ""  # complete, input_required, task, error
+    abandoned: bool = False  # the same call was started afresh meanwhile
+    held: bool = False
+    altered: bool = False  # the proxy changed the answer: what the client was given is not what the server gave
+
+    @property
+    def open(self) -> bool:
+        return self.closed_by is None
+
+    @property
+    def asks_nothing(self) -> bool:
+        return not self.keys
+
+    @property
+    def flow(self) -> str:
+        return self.exchange.flow
+
+
+@dataclass(slots=True)
+class Round:
+    """The place of an exchange in a multi round-trip operation: what rules and pages need."""
+
+    number: int
+    continues: Item | None = None  # the item that the request is linked to
+    link: LinkClass | None = None
+    sure: bool = True  # False: several items could be meant, or only the state speaks for it: no errors from the link
+    sure_of_keys: bool = True  # whichever item is meant, it asked for the same keys
+    state: StateVerdict = "none"
+    given: str | None = None  # the state of the request, masked
+    expected: str | None = None  # the state of the item, masked
+    differs_at: int | None = None  # first character in which they differ
+    owner: Item | None = None  # the newest item that was given the state of the request, whoever's it is
+    shared: bool = False  # the state was given for two or more cores: it belongs to nobody
+    other_auth: bool = False  # the state was given under another Authorization
+    asked: tuple[str, ...] = ()  # keys of the item
+    answered: tuple[str, ...] = ()  # keys of the request
+    missing: tuple[str, ...] = ()  # asked, not answered
+    unknown: tuple[str, ...] = ()  # answered, never asked in this operation
+    repeated: tuple[str, ...] = ()  # answered, asked in an earlier round
+    requests: dict[str, Any] | None = None  # what was asked, by key
+    same_id: str = ""  # flow of the request before, or of the first, that had the same id
+    siblings: tuple[Exchange, ...] = ()  # other continuations of the same item, those without an answer left out
+    consumed: str = ""  # flow that had used up the state before
+    consumed_how: str = ""
+    restarts: Item | None = None  # the open item that this same call, without state and responses, starts over
+    issues: Item | None = None  # the item that the answer made
+    waited: float | None = None  # seconds from that answer to the end of the trace, while nothing continued it
+    after_task: str = ""  # flow of the round that had returned a task for the same operation

@@ -4,12 +4,9 @@ A tracker never decides what is right or wrong; rules read its facts. It sees ev
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
 
 
 class Tracker:
@@ -18,9 +15,9 @@ class Tracker:
 
     name = ""
 
-    def __init__(self, inspector: "Inspector") -> None:
-        self.inspector = inspector
-        self.limits = inspector.limits
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.limits = memory.limits
 
     def requested(self, exchange: Exchange) -> Iterable[Exchange] | None:
         """An HTTP request is complete; claim, session and `sent` are set. Told again, with kind `mcp`, about an exchange of kind

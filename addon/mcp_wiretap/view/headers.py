@@ -1,8 +1,7 @@
 """The mirrored headers of a request beside what its body says, and where the tool declared them."""
 
 from mcp_wiretap.report.words import duration, short_flow
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Exchange, HeaderCheck
+from mcp_wiretap.trace.model import Exchange, HeaderCheck, ToolDefinition
 from mcp_wiretap.trace.schema.annotations import Mirror
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import Row, key, pairs, scalar

@@ -106,3 +106,11 @@ def digest(value: Any) -> bytes:
 def digest_of_text(text: str) -> bytes:
     """The same for a string alone, letter by letter: lone surrogates are kept apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def ttl_s(result: dict[str, Any]) -> float:
+    """Return how long a result is fresh, in seconds (`ttlMs`); 0 where it is absent or no positive number."""
+    ttl = result.get("ttlMs")
+    if is_number(ttl) and 0 < ttl < 1e12:
+        return float(ttl) / 1000
+    return 0.0

@@ -5,7 +5,7 @@ What they say is kept whoever's step it is (`read`); what it means to a flow is 
 
 from typing import Any
 
-from mcp_wiretap.trace.authorization import reading, urls
+from mcp_wiretap.trace.authorization import reading, requests, urls
 from mcp_wiretap.trace.authorization.documents import (
     ROLES,
     ResourceMetadata,
@@ -16,7 +16,7 @@ from mcp_wiretap.trace.authorization.documents import (
 )
 from mcp_wiretap.trace.authorization.requests import CLIENT_MEMBERS
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Redirect, Registration, Server, Step, Token
+from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Issue, Redirect, Registration, Server, Step, Token
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.form import Form
@@ -31,6 +31,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 OF_SERVER = 50  # endpoints and documents of one authorization server
 CLIENTS = 500  # registrations of one server
 ISSUERS = 10  # of one resource that are looked at
+ISSUES = 100  # answers that brought one token: a test server may give each client the same
 _RESOURCE = ("resource", "authorization_servers", "scopes_supported", "bearer_methods_supported")
 _SERVER = (
     "issuer", "authorization_endpoint", "token_endpoint", "registration_endpoint", "scopes_supported",
@@ -86,7 +87,7 @@ def _registered(step: Step, client: Registration, value: dict[str, Any], tables:
     client_id = client.given.client_id
     if client_id is None:
         return
-    tables.registered.put(client_id, client)
+    tables.registered.add(client_id, client)
     server = client.server
     if server is not None:
         if len(server.clients) >= CLIENTS:
@@ -103,7 +104,7 @@ def _client_document(step: Step, value: dict[str, Any], exchange: Exchange, tabl
         step.after, step.ask = asked, asked.ask
         asked.ask.registration = step.client
         if asked.ask.client_id is not None:
-            tables.registered.put(asked.ask.client_id, step.client)
+            tables.registered.add(asked.ask.client_id, step.client)
 
 
 def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables) -> None:
@@ -118,7 +119,7 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
         if error == "use_dpop_nonce":
             tables.nonces.put((exchange.url, call.client_id or ""), exchange.flow)
         if secrets is not None and secrets.assertion and error not in _NOT_OF_THE_ASSERTION:
-            tables.rejected.put(secrets.assertion, exchange.flow)
+            tables.rejected.put((exchange.url, secrets.assertion), exchange.flow)
             if call.grant.endswith(":jwt-bearer"):  # elsewhere it only says who the client is
                 tables.grants.put((exchange.url, call.client_id or ""), (call.grant, exchange.flow, exchange.started))
         return
@@ -126,7 +127,7 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
     if not step.ok or not isinstance(access, str) or not access:
         return
     if str(value.get("issued_token_type", "")).endswith(":id-jag"):
-        tables.identities.put(reading.digest(access), exchange.flow)
+        tables.identities.add(reading.digest(access), step)
     kind, scope = value.get("token_type"), value.get("scope")
     call.token_type = kind[:50] if isinstance(kind, str) else None
     call.granted = tuple(scope.split()[:200]) if isinstance(scope, str) else None
@@ -135,7 +136,7 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
     if isinstance(refresh, str) and refresh:
         key = reading.digest(refresh)
         call.refresh = "same" if secrets is not None and key == secrets.refresh else "new"
-        tables.refresh.put(key, step)
+        tables.refresh.add(key, step)
 
 
 def _issue(step: Step, access: str, tables: Tables) -> Token:
@@ -150,16 +151,14 @@ def _issue(step: Step, access: str, tables: Tables) -> Token:
     token.bound = scheme == "DPoP" or (token.jwt is not None and token.jwt.thumbprint is not None)
     if token.bound:
         tables.tokens.put(reading.auth_of(f"Bearer {access}"), token)
-    if len(token.issued) < 10:
-        token.issued.append((step.flow, step.part_of))
-    token.server = call.server
     earlier = step.after.token if step.after is not None and call.grant == "refresh_token" else None
     asked = call.scopes
     if asked is None and call.ask is not None:
         asked = call.ask.scopes
     if asked is None and earlier is not None:
-        asked = earlier.asked
-    token.asked, token.granted = asked, call.granted
+        asked = earlier.issue_of(step.after).asked if step.after is not None else earlier.asked
+    token.issued.append(Issue(step.flow, step.url, step.part_of, call.server, asked, call.granted))
+    del token.issued[:-ISSUES]
     if step.after is not None:
         step.after.leads_to = step
     return token
@@ -177,7 +176,7 @@ def _redirected(step: Step, exchange: Exchange, tables: Tables) -> None:
     if found is not None:
         redirect, form = found
         state = form.get("state")
-        mine = tables.states.get(reading.digest(state)) if state is not None else None
+        mine = _with_state(tables.states.of(reading.digest(state)), asked, redirect, exchange) if state is not None else None
         if asked is None and mine is not None and redirect.has_code:
             asked = step.after = mine
             step.ask = mine.ask
@@ -190,6 +189,23 @@ def _redirected(step: Step, exchange: Exchange, tables: Tables) -> None:
         target = urls.joined(exchange.url, location) if location else None
         if target is not None:
             tables.next.put(f"{target.place}?{target.query}" if target.query else target.place, asked)
+
+
+def _with_state(fits: list[Step], asked: Step | None, redirect: Redirect, exchange: Exchange) -> Step | None:
+    """The authorization request that sent a state: the one that is being answered, where it did; else the only one that fits."""
+    if asked is not None and asked in fits:
+        return asked
+
+    def back(other: Step) -> bool:
+        return other.ask is not None and urls.same_place(redirect.to, other.ask.redirect_uri)
+
+    def near(other: Step) -> bool:
+        return urls.origin(other.url) == urls.origin(exchange.url)
+
+    def waits(other: Step) -> bool:
+        return other.ask is not None and other.ask.redirect is None
+
+    return requests.only(fits, back, near, waits)
 
 
 def _is_response(redirect: Redirect, asked: Step, mine: Step | None) -> bool:
@@ -213,7 +229,7 @@ def _came_back(step: Step, asked: Step, redirect: Redirect, form: Form, mine: St
     step.shown["redirects to"] = one_line(redirect.to, 200)
     step.shown |= {k: v for k, v in reading.shown_form(form).items() if k in ("code", "iss", "error")}
     if (code := form.get("code")) is not None:
-        tables.codes.put(reading.digest(code), asked)
+        tables.codes.add(reading.digest(code), asked)
 
 
 def by_a_stranger(exchange: Exchange, step: Step, tables: Tables) -> bool:
@@ -239,7 +255,7 @@ def learn(step: Step, site: Site, tables: Tables) -> None:
         client_id = step.client.given.client_id
         if client_id is not None:
             flow.client_id, flow.how = client_id, "dynamic"
-            tables.clients.put(client_id, flow)
+            tables.clients.add(client_id, flow)
     elif step.kind == "token" and step.token is not None:
         _learn_token(step, step.token, flow)
 
@@ -280,12 +296,13 @@ def _learn_token(step: Step, token: Token, flow: AuthorizationFlow) -> None:
     assert call is not None
     flow.tokens += 1
     flow.reopened = False
-    flow.granted = call.granted or token.asked
+    flow.granted = call.granted or token.issue_of(step).asked
     if call.server is not None:
         flow.server = call.server
-    token.issued = [(f, flow if f == step.flow else owner) for f, owner in token.issued]
-    if token.server is None:
-        token.server = flow.server
+    for issue in token.issued:
+        if issue.flow == step.flow:
+            issue.part_of = flow
+            issue.server = issue.server or flow.server
     if call.grant == "refresh_token":
         flow.refreshes += 1
         step.after = None  # else each refresh would hold on to all before it

@@ -57,7 +57,7 @@ def _server(step: Step, found: ServerMetadata, flow: AuthorizationFlow) -> None:
 def _ask(step: Step, ask: Ask, flow: AuthorizationFlow) -> None:
     refusal = flow.refusal
     if refusal is not None and refusal.challenge is not None and refusal.challenge.scopes is not None:
-        _step_up(step, ask, refusal)
+        _step_up(step, ask, refusal, flow)
     elif flow.challenge is not None and not flow.asks and not flow.tokens:
         ask.initial = flow.challenge.challenge
     flow.refusal = None
@@ -67,12 +67,13 @@ def _ask(step: Step, ask: Ask, flow: AuthorizationFlow) -> None:
         flow.server = ask.server
 
 
-def _step_up(step: Step, ask: Ask, refusal: Step) -> None:
+def _step_up(step: Step, ask: Ask, refusal: Step, flow: AuthorizationFlow) -> None:
     """The union of what was asked for before and what the challenge names, and what of it the new request lacks."""
     challenge = refusal.challenge
     assert challenge is not None
     token, challenged = challenge.token, challenge.scopes or ()
-    before = _kept(token.asked, token.granted) if token is not None else None
+    issue = token.issue_for(flow.endpoint) if token is not None else None
+    before = _kept(issue.asked, issue.granted) if issue is not None else None
     have = frozenset(ask.scopes or ())
     missing = tuple(s for s in dict.fromkeys((*(before or ()), *challenged)) if s not in have)
     ask.step_up = StepUp(refusal.flow, before or (), challenged, missing, challenge.status == 403 and before is not None)

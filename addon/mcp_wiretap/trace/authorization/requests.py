@@ -1,8 +1,10 @@
 """Requests that look like steps of authorization, made into steps and linked to those before them, whoever's they are."""
 
+from collections.abc import Callable, Sequence
+
 from mcp_wiretap.trace.authorization import reading, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
-from mcp_wiretap.trace.authorization.steps import Secrets, Server, Step, StepKind, TokenCall
+from mcp_wiretap.trace.authorization.steps import Ask, Secrets, Server, Step, StepKind, TokenCall
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jose
@@ -107,10 +109,7 @@ def _authorize(step: Step, exchange: Exchange, tables: Tables) -> None:
     ask = reading.read_ask(exchange, form)
     ask.server, ask.metadata = step.server_of, step.role
     state = form.get("state")
-    before = tables.asks.get(ask.code_challenge) if ask.code_challenge else None
-    if before is None and state is not None:
-        same = tables.states.get(reading.digest(state))
-        before = same if same is not None and same.ask is not None and same.ask.client_id == ask.client_id else None
+    before = _repeated(step, exchange, ask, state, tables)
     if before is not None and before.ask is not None:  # a login page repeats the request
         step.kind, step.ask, step.after = "login", before.ask, before
         return
@@ -124,14 +123,40 @@ def _authorize(step: Step, exchange: Exchange, tables: Tables) -> None:
         if ask.client_id.startswith("https://") and (url := urls.place(ask.client_id)) is not None:
             tables.documents.put(url, step)
     if ask.code_challenge is not None:
-        tables.asks.put(ask.code_challenge, step)
+        tables.asks.add(ask.code_challenge, step)
         if ask.client_id is not None:
             key = (ask.client_id, ask.redirect_uri or "")
             tables.waiting.put(key, [*(tables.waiting.get(key) or ()), step][-ASKS:])
     if state is not None:
-        tables.states.put(reading.digest(state), step)
+        tables.states.add(reading.digest(state), step)
     if (back := urls.place(ask.redirect_uri)) is not None:
-        tables.callbacks.put(back, step)
+        tables.callbacks.add(back, step)
+
+
+def _repeated(step: Step, exchange: Exchange, ask: Ask, state: str | None, tables: Tables) -> Step | None:
+    """The authorization request that this one repeats on the way through login pages. Verifier and state of another request at
+    another server may be equal, where a client does not draw them: that is another request."""
+    linked = tables.next.get(f"{exchange.url}?{exchange.query}" if exchange.query else exchange.url)
+    same_state = tables.states.of(reading.digest(state)) if state is not None else []
+    same_challenge = tables.asks.of(ask.code_challenge) if ask.code_challenge else []
+    for before in (*reversed(same_challenge), *reversed(same_state)):
+        assert before.ask is not None
+        one_client = before.ask.client_id == ask.client_id or (before in same_challenge and ask.client_id is None)
+        if before is linked or (one_client and _one_server(before, step) and not _done(before)):
+            return before
+    return None
+
+
+def _one_server(one: Step, two: Step) -> bool:
+    """Whether two requests may be for one authorization server."""
+    if one.server_of is not None and two.server_of is not None:
+        return one.server_of is two.server_of
+    return True
+
+
+def _done(asked: Step) -> bool:
+    """Whether the code of an authorization request was redeemed."""
+    return asked.leads_to is not None
 
 
 def _on_the_way(step: Step, exchange: Exchange, tables: Tables) -> None:
@@ -140,7 +165,11 @@ def _on_the_way(step: Step, exchange: Exchange, tables: Tables) -> None:
     else:
         form = reading.form_of(exchange)
         state = form.get("state")
-        step.after = tables.states.get(reading.digest(state)) if state is not None else tables.callbacks.get(exchange.url)
+        fits = tables.states.of(reading.digest(state)) if state is not None else tables.callbacks.of(exchange.url)
+        code = form.get("code")
+        given = tables.codes.of(reading.digest(code)) if code is not None else []
+        narrowed = [asked for asked in fits if asked in given] or fits
+        step.after = narrowed[-1] if state is None and narrowed else only(narrowed, lambda s: _back_at(s, exchange))
         step.shown = reading.shown_form(form)
     if step.after is not None:
         step.ask = step.after.ask
@@ -158,10 +187,15 @@ def _token(step: Step, exchange: Exchange, tables: Tables) -> None:
     if secrets.code:
         _redeem(step, exchange, secrets, tables)
     if secrets.refresh:
-        step.after = tables.refresh.get(secrets.refresh)
+        step.after = only(
+            tables.refresh.of(secrets.refresh),
+            lambda given: given.url == exchange.url or (given.server_of is not None and given.server_of is step.server_of),
+            lambda given: given.client_id == call.client_id,
+        )
     if secrets.assertion:
-        call.rejected_before = tables.rejected.get(secrets.assertion) or ""
-        call.exchanged = tables.identities.get(secrets.assertion) or ""
+        call.rejected_before = tables.rejected.get((exchange.url, secrets.assertion)) or ""
+        exchanged = only(tables.identities.of(secrets.assertion), lambda given: given.client_id == call.client_id)
+        call.exchanged = exchanged.flow if exchanged is not None else ""
     asked = tables.nonces.pop((exchange.url, call.client_id or "")) if len(tables.nonces) else None
     proof = jose.read(exchange.request_fields.first("dpop") or "") if asked is not None else None
     if asked is not None and (proof is None or proof.text("nonce") is None):
@@ -173,11 +207,17 @@ def _token(step: Step, exchange: Exchange, tables: Tables) -> None:
 
 def _redeem(step: Step, exchange: Exchange, secrets: Secrets, tables: Tables) -> None:
     """A code is exchanged: what it was asked for with, and where it should have gone."""
-    call, asked = step.call, tables.codes.get(secrets.code)
-    if call is not None and asked is None:
+    call, given = step.call, [asked for asked in tables.codes.of(secrets.code) if asked.ask is not None]
+    if call is None:
+        return
+    if not given:
         _redeem_unseen(step, call, exchange, secrets, tables)
         return
-    if call is None or asked is None or asked.ask is None:
+    asked = _asked_with(given, step, call, exchange, secrets, tables)
+    if asked is None or asked.ask is None:
+        call.codes_alike = len(given)
+        if not any(other.ask is not None and other.ask.code_challenge for other in given):
+            call.verifier = "unknown"  # none was asked for
         return
     ask = asked.ask
     step.after, call.ask, call.redirect = asked, ask, ask.redirect
@@ -188,19 +228,76 @@ def _redeem(step: Step, exchange: Exchange, secrets: Secrets, tables: Tables) ->
         call.code_elsewhere = one_line(named, 300)
 
 
+def _asked_with(
+    given: list[Step], step: Step, call: TokenCall, exchange: Exchange, secrets: Secrets, tables: Tables
+) -> Step | None:
+    """The authorization request that brought a code, of those that got an equal one. First by the challenge, which only the
+    client can fit, so that a code sent to a foreign server is known by it; None where several are left."""
+
+    def fits(asked: Step) -> bool:
+        return asked.ask is not None and asked.ask.code_challenge == secrets.challenge
+
+    def here(asked: Step) -> bool:
+        return _redeemed_at(asked, step, exchange)
+
+    def same_client(asked: Step) -> bool:
+        ask = asked.ask
+        return ask is not None and ask.client_id == call.client_id and same_text(ask.redirect_uri, call.redirect_uri)
+
+    if secrets.verifier and not any(fits(asked) for asked in given):
+        if not any(here(asked) for asked in given):
+            unseen = [
+                asked for asked in tables.asks.of(secrets.challenge) if asked.ask is not None and asked.ask.redirect is None
+            ]
+            found = only([asked for asked in unseen if here(asked)])
+            if found is not None:  # its way back was not seen, and brought an equal code
+                return found
+            return given[0] if len(given) == 1 and same_client(given[0]) else None
+        return only([asked for asked in given if here(asked)], same_client, lambda asked: not _done(asked))
+    if not secrets.verifier and len(given) > 1 and not any(here(asked) for asked in given):
+        return None
+    return only(given, fits, here, same_client, lambda asked: not _done(asked))
+
+
+def _redeemed_at(asked: Step, step: Step, exchange: Exchange) -> bool:
+    """Whether a code of this authorization request goes to the token endpoint of this token request."""
+    if asked.server_of is not None and asked.server_of is step.server_of:
+        return True
+    named = urls.place(asked.ask.metadata.endpoints.get("token_endpoint")) if asked.ask and asked.ask.metadata else None
+    return exchange.url == named if named is not None else urls.origin(asked.url) == urls.origin(exchange.url)
+
+
+def same_text(one: str | None, two: str | None) -> bool:
+    return one is None or two is None or one == two
+
+
+def _back_at(asked: Step, exchange: Exchange) -> bool:
+    return asked.ask is not None and urls.same_place(exchange.url, asked.ask.redirect_uri)
+
+
+def only(candidates: Sequence[Step], *tests: Callable[[Step], bool]) -> Step | None:
+    """The one of several that is meant: each test keeps those that pass it, where any does. None where several are left."""
+    for test in tests:
+        if len(candidates) < 2:
+            break
+        candidates = [c for c in candidates if test(c)] or candidates
+    return candidates[0] if len(candidates) == 1 else None
+
+
 def _redeem_unseen(step: Step, call: TokenCall, exchange: Exchange, secrets: Secrets, tables: Tables) -> None:
     """The code came back where nobody saw it: the verifier tells which request it was for. Where it fits none, it is for the only
     one of the same client that still waits."""
     if not secrets.verifier:
         return
-    asked = tables.asks.get(secrets.challenge)
-    if asked is not None and asked.ask is not None and asked.ask.client_id == call.client_id:
+    fitting = [s for s in tables.asks.of(secrets.challenge) if s.ask is not None and s.ask.client_id == call.client_id]
+    asked = only(fitting, lambda s: _redeemed_at(s, step, exchange), lambda s: not _done(s))
+    if asked is not None and asked.ask is not None:
         step.after, call.ask, call.verifier = asked, asked.ask, "right"
         return
     waiting = [
         other
         for other in tables.waiting.get((call.client_id or "", call.redirect_uri or "")) or ()
-        if other.ask is not None and other.ask.redirect is None and other.leads_to is None
+        if other.ask is not None and other.ask.redirect is None and other.leads_to is None and _one_server(other, step)
     ]
     if len(waiting) == 1 and exchange.started - waiting[0].at < WAITS:
         ask = waiting[0].ask

@@ -217,6 +217,7 @@ class TokenCall:
     exchanged: str = ""  # flow of the token exchange that gave the assertion as an ID-JAG
     nonce_left_out: str = ""  # flow in which the server had asked for a nonce in the DPoP proof
     switched_from: tuple[str, str] | None = None  # grant and flow of an assertion refused just before
+    codes_alike: int = 0  # authorization requests that were given this code, where it is not known which of them is meant
     code_elsewhere: str = ""  # the token endpoint of the server that issued the code, where this is another one
     answered: bool = False
     granted: tuple[str, ...] | None = None
@@ -227,6 +228,18 @@ class TokenCall:
 
 
 @dataclass(slots=True, eq=False)
+class Issue:
+    """An answer of a token endpoint that brought a token."""
+
+    flow: str
+    url: str  # of the token endpoint
+    part_of: AuthorizationFlow | None
+    server: Server | None
+    asked: tuple[str, ...] | None  # scopes asked for
+    granted: tuple[str, ...] | None
+
+
+@dataclass(slots=True, eq=False)
 class Token:
     """An access token: seen in use, or on its way to the client."""
 
@@ -234,19 +247,46 @@ class Token:
     mask: str
     length: int
     ath: str  # BASE64URL of its SHA-256, as a DPoP proof has it
-    issued: list[tuple[str, AuthorizationFlow | None]] = field(default_factory=list)  # token responses it was in
-    server: Server | None = None
-    asked: tuple[str, ...] | None = None  # scopes asked for
-    granted: tuple[str, ...] | None = None
+    issued: list[Issue] = field(default_factory=list)  # newest last
     bound: bool = False  # to a key (DPoP)
     jwt: Jwt | None = None
     used: bool = False
-    nonce: str = ""  # that the resource server asked to have in the next DPoP proof
+    nonces: dict[str, tuple[str, float]] = field(default_factory=dict)  # origin -> flow that asked for a nonce, and when it ended
     accepted: dict[str, tuple[Endpoint, str]] = field(default_factory=dict)  # URL -> endpoint, first flow that was let in
 
     @property
+    def shared(self) -> bool:
+        """Whether several token endpoints gave this very value: then it says nothing about who gave it."""
+        return len({issue.url for issue in self.issued}) > 1
+
+    def issue_of(self, step: Step) -> Issue:
+        """That of a token answer; the newest where it is forgotten."""
+        return next((i for i in reversed(self.issued) if i.flow == step.flow), self.issued[-1])
+
+    def issue_for(self, endpoint: Endpoint) -> Issue | None:
+        """The newest that was for an MCP endpoint; without one the newest of all, where one server gave them all."""
+        here = next((i for i in reversed(self.issued) if i.part_of is not None and i.part_of.endpoint is endpoint), None)
+        return here or (self.issued[-1] if self.issued and not self.shared else None)
+
+    def flow_for(self, endpoint: Endpoint) -> AuthorizationFlow | None:
+        issue = self.issue_for(endpoint)
+        return issue.part_of if issue is not None else None
+
+    @property
     def part_of(self) -> AuthorizationFlow | None:
-        return self.issued[-1][1] if self.issued else None
+        return self.issued[-1].part_of if self.issued else None
+
+    @property
+    def server(self) -> Server | None:
+        return self.issued[-1].server if self.issued else None
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        return self.issued[-1].asked if self.issued else None
+
+    @property
+    def granted(self) -> tuple[str, ...] | None:
+        return self.issued[-1].granted if self.issued else None
 
     @property
     def subject(self) -> tuple[str, str] | None:

@@ -8,12 +8,12 @@ where that client is known, or a program of its name is on its way to a token th
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
 from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
 from mcp_wiretap.trace.authorization.tables import Tables
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
@@ -21,9 +21,6 @@ from mcp_wiretap.wire import challenge as challenges
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import one_line
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
 
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
@@ -34,7 +31,6 @@ OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
 SHORTEST = 16  # characters of what may be a token
 BARE = 50  # requests without token that wait for the next one on their connection
-NONCE = 500  # characters
 PASSES = 4  # over what waits, when something new is known
 DEFAULTS: dict[str, StepKind] = {"/authorize": "authorize", "/token": "token", "/register": "registration"}  # of 2025-03-26
 
@@ -47,8 +43,8 @@ class Authorization(Tracker):
 
     name = "authorization"
 
-    def __init__(self, inspector: "Inspector") -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._tables = Tables()
         self._open: Recent[str, Step] = Recent(OPEN)
         self._loose: OrderedDict[str, tuple[Step, Exchange]] = OrderedDict()
@@ -107,10 +103,11 @@ class Authorization(Tracker):
         if exchange.claim.revision is not None:
             site.revision = exchange.claim.revision
         if self._open.pop(exchange.flow) is not None and self._loose.pop(exchange.flow, None) is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
             exchange.facts["token"] = token
+            self._nonce_due(exchange, token)
             self._with_token(exchange, token)
             table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
             if exchange.auth not in table:
@@ -139,7 +136,7 @@ class Authorization(Tracker):
                 exchange.facts.setdefault("query-tokens", set()).add(name)
             elif key not in self._queried and len(self._queried) < WATCHED:
                 self._queried[key] = exchange
-                self.inspector.held.keep(exchange, "query")
+                self.memory.held.keep(exchange, "query")
 
     def _shown_before(self, token: Token) -> None:
         """A token is seen: whether it stood in a query before."""
@@ -150,8 +147,8 @@ class Authorization(Tracker):
         names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
         exchange.facts.setdefault("query-tokens", set()).update(names)
         if not exchange.released:
-            self.inspector.rejudge(exchange)
-        self.inspector.held.free(exchange, "query")
+            self.memory.rejudge(exchange)
+        self.memory.held.free(exchange, "query")
 
     def _with_token(self, exchange: Exchange, token: Token) -> None:
         """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
@@ -162,7 +159,7 @@ class Authorization(Tracker):
         for bare in before[1] if before is not None else ():
             if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
                 bare.facts["token-left-out"] = (token, exchange.flow)
-                self.inspector.rejudge(bare)
+                self.memory.rejudge(bare)
             self._free_bare(bare)
         if exchange.connection:
             for _, forgotten in self._bearers.put(key, (exchange.auth, [])):
@@ -174,11 +171,11 @@ class Authorization(Tracker):
         if before is not None and self._bare < BARE and exchange.session is None:
             before[1].append(exchange)
             self._bare += 1
-            self.inspector.held.keep(exchange, "bare")
+            self.memory.held.keep(exchange, "bare")
 
     def _free_bare(self, exchange: Exchange) -> None:
         self._bare -= 1
-        self.inspector.held.free(exchange, "bare")
+        self.memory.held.free(exchange, "bare")
 
     def _new_site(self, exchange: Exchange) -> Site:
         url, tables = exchange.endpoint.url, self._tables
@@ -214,11 +211,18 @@ class Authorization(Tracker):
             site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         return token
 
+    @staticmethod
+    def _nonce_due(exchange: Exchange, token: Token) -> None:
+        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
+        asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
+        if asked is not None and asked[1] <= exchange.started:
+            exchange.facts["nonce-due"] = asked[0]
+
     def _proof(self, exchange: Exchange) -> None:
         """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
         text = exchange.request_fields.first("dpop") or ""
         proof = jose.read(text)
-        key = reading.digest((proof.text("jti") if proof is not None else None) or text)
+        key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
         before = self._tables.proofs.get(key)
         if before is not None:
             exchange.facts["proof-used-before"] = before
@@ -239,20 +243,21 @@ class Authorization(Tracker):
             ):
                 exchange.facts["tool-error"] = True
             url = exchange.endpoint.url
-            if url not in token.accepted and len(token.accepted) < OF_TOKEN:
+            new = url not in token.accepted and len(token.accepted) < OF_TOKEN
+            if new:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
                 exchange.facts["let-in"] = True
-            if not token.used:
+            if not token.used or (new and token.shared):
                 token.used = True
                 self._first_use(exchange, token)
             if exchange.session is not None and exchange.session.id:
                 self._in_session(exchange, token)
 
     def _first_use(self, exchange: Exchange, token: Token) -> None:
-        flow = token.part_of
+        flow = token.flow_for(exchange.endpoint)
         if flow is None and self._loose:
             self._retie(exchange)
-            flow = token.part_of
+            flow = token.flow_for(exchange.endpoint)
         if flow is None or flow.endpoint is not exchange.endpoint:
             return
         step = requests.step_of("use", exchange)
@@ -287,8 +292,10 @@ class Authorization(Tracker):
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
         exchange.facts[self.name] = step
-        if token is not None and any(c.get("error") == "use_dpop_nonce" for c in asks) and fields is not None:
-            token.nonce = (fields.first("dpop-nonce") or "")[:NONCE]
+        if token is not None and fields is not None and fields.has("dpop-nonce"):
+            origin = urls.origin(exchange.url) or ""
+            if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
+                token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
         if len(site.agents) < TOKENS:
@@ -298,13 +305,13 @@ class Authorization(Tracker):
             self._tables.named.put(named.place, site)
             if site.reverse:
                 self._tables.named.put(site.origin + named.path, site)
-        flow = token.part_of if token is not None else None
+        flow = token.flow_for(exchange.endpoint) if token is not None else None
         if flow is not None and flow.endpoint is exchange.endpoint:
             _refused(flow, step)
         elif exchange.status == 401 or step.challenge.error == "insufficient_scope":
             if named is None and len(self._watched) < WATCHED and not exchange.released:
                 self._watched[exchange.flow] = exchange
-                self.inspector.held.keep(exchange, self.name)
+                self.memory.held.keep(exchange, self.name)
             gone = site.keep(step)
             if gone is not None:
                 self._unwatch(gone.flow)
@@ -312,7 +319,7 @@ class Authorization(Tracker):
     def _unwatch(self, flow: str) -> None:
         exchange = self._watched.pop(flow, None)
         if exchange is not None:
-            self.inspector.held.free(exchange, self.name)
+            self.memory.held.free(exchange, self.name)
 
     def _probes(self, step: Step) -> Iterable[Exchange] | None:
         """The places of the resource metadata were asked for: whether any gave them is what a bare 401 is judged by."""
@@ -354,16 +361,16 @@ class Authorization(Tracker):
             self._learn(step)
         if waited:
             if not current:
-                self.inspector.rejudge(exchange)
-            self.inspector.held.free(exchange, self.name)
+                self.memory.rejudge(exchange)
+            self.memory.held.free(exchange, self.name)
         return True
 
     def _wait(self, step: Step, exchange: Exchange) -> None:
         self._loose[exchange.flow] = (step, exchange)
-        self.inspector.held.keep(exchange, self.name)
+        self.memory.held.keep(exchange, self.name)
         while len(self._loose) > LOOSE:
             _, (_, gone) = self._loose.popitem(last=False)
-            self.inspector.held.free(gone, self.name)
+            self.memory.held.free(gone, self.name)
 
     def _retie(self, current: Exchange) -> None:
         """Something new is known: look at what waits. One step may tie another that came before it, so look again."""
@@ -390,12 +397,13 @@ class Authorization(Tracker):
                 document = client_id.startswith(("https://", "http://"))
                 registered = self._tables.registration(client_id, step.server_of) is not None
                 flow.how = "metadata-document" if document else "dynamic" if registered else "pre-registered"
-        self._tables.clients.put(client_id, flow)
+        self._tables.clients.add(client_id, flow)
 
     def _by_client(self, step: Step, site: Site) -> AuthorizationFlow | None:
         """The flow that the client id of a step names, unless a newer one has begun that has no client id yet."""
-        flow = self._tables.clients.get(step.client_id) if step.client_id is not None else None
-        if flow is None or flow.endpoint is not site.endpoint:
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        flow = next((f for f in reversed(known) if f.endpoint is site.endpoint and _of_server(f, step)), None)
+        if flow is None:
             return None
         if step.kind in ("authorize", "pushed") and not flow.under_way:
             begun = any(f.client_id is None and f.under_way and f.last > flow.last and not f.asks for f in site.flows)
@@ -443,10 +451,11 @@ class Authorization(Tracker):
 
     def _site_of_server(self, step: Step) -> Site | None:
         """Of a request to an authorization server: where its client is known, or a flow is at that server just now."""
-        client = self._tables.clients.get(step.client_id) if step.client_id is not None else None
+        known = self._tables.clients.of(step.client_id) if step.client_id is not None else []
+        at = {flow.endpoint.url for flow in known if _of_server(flow, step)}
         found: Site | None = None
         for site in self._tables.sites_of(step.server_of):
-            if client is not None and client.endpoint is site.endpoint and not step.resources:
+            if site.endpoint.url in at and not step.resources:
                 return site
             if site.awaits(step) and (found is None or site.busy > found.busy):
                 found = site
@@ -470,6 +479,11 @@ class Authorization(Tracker):
             return None
         step.fallback = True
         return here[-1]
+
+
+def _of_server(flow: AuthorizationFlow, step: Step) -> bool:
+    """Whether a flow may be at the authorization server that a step goes to."""
+    return flow.server is None or step.server_of is None or flow.server is step.server_of
 
 
 def _refused(flow: AuthorizationFlow, step: Step) -> None:

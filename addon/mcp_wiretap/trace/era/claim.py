@@ -4,14 +4,9 @@ Two separate things: a client may speak modern to a legacy server, and a dual se
 Spec: 2026-07-28 basic/versioning, basic/transports/streamable-http#backward-compatibility.
 """
 
-from typing import TYPE_CHECKING
-
-from mcp_wiretap.trace.model import Claim, Exchange, Message, ServerEvidence
+from mcp_wiretap.trace.model import Claim, Exchange, Message, ServerEvidence, Session
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import trim_ows
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.memory.sessions import Session
 
 MODERN_ONLY_METHODS = frozenset({"server/discover", "subscriptions/listen"})
 TYPED_CODES = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})

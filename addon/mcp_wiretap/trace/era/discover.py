@@ -9,7 +9,7 @@ from typing import Any
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.values import bounded, is_number
+from mcp_wiretap.wire.values import bounded, ttl_s
 
 NAME = "discovered"
 MOST = 200  # Authorizations of one endpoint
@@ -77,14 +77,6 @@ class Discoveries(Tracker):
         known[exchange.auth] = (capabilities, exchange.flow) if same else None
         if len(known) > MOST:
             del known[next(iter(known))]
-
-
-def ttl_s(result: dict[str, Any]) -> float:
-    """How long a result is fresh, in seconds; 0 where it does not say so properly."""
-    ttl = result.get("ttlMs")
-    if is_number(ttl) and 0 < ttl < 1e12:
-        return float(ttl) / 1000
-    return 0.0
 
 
 def advertised(exchange: Exchange) -> tuple[dict[str, Any], str] | None:

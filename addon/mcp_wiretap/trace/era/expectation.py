@@ -48,7 +48,7 @@ class Expectations(Tracker):
             if request.method != "server/discover":
                 self._broken(exchange, Broken("modern", "served as legacy", "server"))
             return
-        client = self.inspector.tracker(Negotiations).client(exchange)
+        client = self.memory.tracker(Negotiations).client(exchange)
         if client is not None and client.refused_modern is not None:
             self._broken(exchange, Broken("modern", "fell back", "server", client.refused_modern))
         elif request.method == "initialize":

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
 
 NAME = "negotiation"
 UNTOLD = "negotiation-untold"  # of an endpoint: how many steps its story leaves out
@@ -142,8 +140,8 @@ class Client:
 class Negotiations(Tracker):
     name = NAME
 
-    def __init__(self, inspector: Inspector) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         most = self.limits.state
         self._clients: Recent[Key, Client] = Recent(most)
         self._connections: Recent[tuple[str, str], Client] = Recent(most)  # by endpoint and connection
@@ -262,12 +260,12 @@ class Negotiations(Tracker):
         return self._link(refusal.flow, refusal.at, exchange)
 
     def _link(self, flow: str, since: float, exchange: Exchange) -> Iterable[Exchange] | None:
-        earlier = self.inspector.exchanges.get(flow)
+        earlier = self.memory.exchanges.get(flow)
         if earlier is None:
             return None
         confidence: Literal["exact", "likely"] = "exact" if exchange.connection == earlier.connection else "likely"
         held = max(exchange.started - since, 0.0) * 1000
-        link = self.inspector.conversations.link(earlier, exchange, "negotiation", confidence, client_ms=held)
+        link = self.memory.conversations.link(earlier, exchange, "negotiation", confidence, client_ms=held)
         return [earlier] if link is not None else None
 
     # Answers
@@ -331,7 +329,7 @@ class Negotiations(Tracker):
 
     def _initialized(self, exchange: Exchange, message: Message) -> None:
         """A refused initialize is kept: whether that is a fault (ERA014) hangs on whether any is ever accepted."""
-        endpoint, held = exchange.endpoint, self.inspector.held
+        endpoint, held = exchange.endpoint, self.memory.held
         if message.rpc.kind == "error":
             if not endpoint.initialize_accepted and endpoint.url not in self._refused:
                 held.keep(exchange, NAME)
@@ -340,7 +338,7 @@ class Negotiations(Tracker):
             return
         earlier = self._refused.pop(endpoint.url)
         if earlier is not None:
-            self.inspector.rejudge(earlier)
+            self.memory.rejudge(earlier)
             held.free(earlier, NAME)
 
     def _list(self, exchange: Exchange, message: Message) -> None:

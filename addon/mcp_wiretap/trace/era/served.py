@@ -2,8 +2,8 @@
 and a refusal of the same request with a stray legacy header, before or after, blames the header (HTS012)."""
 
 from collections import OrderedDict
-from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -20,8 +20,8 @@ _CAPABILITY = {
 class Served(Tracker):
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._refused: OrderedDict[str, Exchange] = OrderedDict()
 
     def said(self, message: Message) -> None:
@@ -50,17 +50,17 @@ class Served(Tracker):
         if exchange.released or without_legacy_headers(exchange, exchange.method or ""):
             return
         self._refused[exchange.flow] = exchange
-        self.inspector.held.keep(exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
         if len(self._refused) > REFUSED:
-            self.inspector.held.free(self._refused.popitem(last=False)[1], NAME)
+            self.memory.held.free(self._refused.popitem(last=False)[1], NAME)
 
     def _serves(self, exchange: Exchange) -> None:
         """The method is served without the header: what was refused with it is judged anew."""
         for refused in list(self._refused.values()):
             if refused.endpoint is exchange.endpoint and refused.method == exchange.method:
                 del self._refused[refused.flow]
-                self.inspector.rejudge(refused)
-                self.inspector.held.free(refused, NAME)  # after it was judged: that may release it
+                self.memory.rejudge(refused)
+                self.memory.held.free(refused, NAME)  # after it was judged: that may release it
 
 
 def carries_legacy_headers(exchange: Exchange) -> bool:

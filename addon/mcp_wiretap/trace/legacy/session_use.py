@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_wiretap.trace.memory.sessions import Session
-from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import id_key
@@ -91,8 +91,8 @@ class _Asked:
 class Usage(Tracker):
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._connections: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._newest: OrderedDict[tuple[str, str], Session] = OrderedDict()  # by endpoint and Authorization
         self._sessionless: OrderedDict[tuple[str, str], _Sessionless] = OrderedDict()  # likewise
@@ -161,7 +161,7 @@ class Usage(Tracker):
         self._session_missing(exchange, known)
 
     def _session_missing(self, exchange: Exchange, known: Session) -> None:
-        others = sum(1 for s in self.inspector.sessions if s.endpoint is exchange.endpoint and s.live)
+        others = sum(1 for s in self.memory.sessions if s.endpoint is exchange.endpoint and s.live)
         _note(exchange, Note("session-missing", None, known.id, known.initialize_flow, others <= 1))
 
     def _listens_without_session(self, exchange: Exchange) -> None:
@@ -252,16 +252,16 @@ class Usage(Tracker):
             elif not session.facts.get("early"):  # notifications/initialized may be on its way
                 session.facts["early"] = True
                 self._early[exchange.flow] = session, exchange
-                self.inspector.held.keep(exchange, NAME)
+                self.memory.held.keep(exchange, NAME)
                 if len(self._early) > MOST_EARLY:
-                    self.inspector.held.free(self._early.popitem(last=False)[1][1], NAME)
+                    self.memory.held.free(self._early.popitem(last=False)[1][1], NAME)
 
     def _settle_early(self, session: Session) -> None:
         """notifications/initialized came, or its lack was told of already: what waited for it is let go."""
         for flow, (of, exchange) in list(self._early.items()):
             if of is session:
                 del self._early[flow]
-                self.inspector.held.free(exchange, NAME)
+                self.memory.held.free(exchange, NAME)
 
     def finished(self) -> Iterable[Exchange]:
         """Requests that were sent although notifications/initialized never came."""
@@ -292,8 +292,8 @@ class Usage(Tracker):
         exchange.facts["resumes"], exchange.facts["stream"] = broken, known.stream
         if broken.http_method == "POST" or broken.conversation is not None:
             origin = broken.facts.get("resumes", broken) if broken.conversation is None else broken
-            if self.inspector.conversations.link(origin, exchange, "resumption", "exact") is not None:
-                self.inspector.touched(origin)
+            if self.memory.conversations.link(origin, exchange, "resumption", "exact") is not None:
+                self.memory.touched(origin)
 
     # Messages
 

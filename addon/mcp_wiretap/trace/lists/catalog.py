@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.secret import one_line
@@ -75,8 +76,8 @@ class UiResource:
 class Listed(Tracker):
     name = "listed"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._empty: list[Exchange] = []  # reads that gave nothing
 
     def said(self, message: Message) -> None:
@@ -156,16 +157,16 @@ class Listed(Tracker):
         listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
         both = all(k in listed and exchange.auth in listed[k].names for k in ("resources", "resourceTemplates"))
         for read in [r for r in self._empty if (r.endpoint, r.auth) == (exchange.endpoint, exchange.auth)]:
-            self.inspector.rejudge(read)
+            self.memory.rejudge(read)
             if both:
                 self._empty.remove(read)
-                self.inspector.held.free(read, self.name)
+                self.memory.held.free(read, self.name)
 
     def _read(self, message: Message) -> None:
         contents = message.result.get("contents")
         if contents == [] and message.request is not None and len(self._empty) < EMPTY:
             self._empty.append(message.request.exchange)
-            self.inspector.held.keep(message.request.exchange, self.name)
+            self.memory.held.keep(message.request.exchange, self.name)
         for content in contents[:20] if isinstance(contents, list) else ():
             uri = content.get("uri") if isinstance(content, dict) else None
             if not isinstance(uri, str) or not uri.startswith("ui://"):

@@ -5,10 +5,9 @@ basic/index#ref-resolution.
 """
 
 from collections import OrderedDict
-from typing import Any
 
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.model import Exchange, Message, ToolDefinition
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import uri
@@ -24,8 +23,8 @@ class Fetched(Tracker):
 
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._named: OrderedDict[str, Exchange] = OrderedDict()
 
     def said(self, message: Message) -> None:
@@ -45,7 +44,7 @@ class Fetched(Tracker):
     def _wait(self, url: str, exchange: Exchange) -> None:
         before = self._named.pop(url, None)
         self._named[url] = exchange
-        self.inspector.held.keep(exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
         if before is not None and before is not exchange:
             self._let_go(before)
         while len(self._named) > MOST:
@@ -53,7 +52,7 @@ class Fetched(Tracker):
 
     def _let_go(self, exchange: Exchange) -> None:
         if exchange not in self._named.values():
-            self.inspector.held.free(exchange, NAME)
+            self.memory.held.free(exchange, NAME)
 
     def requested(self, exchange: Exchange) -> list[Exchange] | None:
         if not self._named or exchange.http_method != "GET":

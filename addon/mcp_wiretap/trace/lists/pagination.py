@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from mcp_wiretap.trace.era.discover import ttl_s
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.values import digest
+from mcp_wiretap.wire.values import digest, ttl_s
 
 NAME = "list"
 _TASKS = "tasks/list"  # 2025-11-25: it has pages, and nothing to be cached or compared
@@ -123,8 +123,8 @@ class Lists(Tracker):
 
     name = NAME
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._pages: Recent[tuple[str, str, str], list[Page]] = Recent(min(MOST_PAGES, self.limits.state))
         self._cursors: Recent[tuple[str, str], dict[str, None]] = Recent(1_000)
         self._began: Recent[tuple[str, str, Who], bool] = Recent(1_000)  # first pages seen
@@ -355,7 +355,7 @@ class Lists(Tracker):
         for call in stale.calls if stale is not None else ():
             if call.name not in names and stale is not None and not call.released:
                 call.facts["stale-call"] = (stale.flow, exchange.flow)
-                self.inspector.rejudge(call)
+                self.memory.rejudge(call)
             self._free(call)  # after it was judged: that may release it
 
     def _compare_public(self, view: ListView, message: Message, request: Message, method: str) -> None:
@@ -394,12 +394,12 @@ class Lists(Tracker):
         if self._held >= MOST_HELD or exchange.released:
             return False
         self._held += 1
-        self.inspector.held.keep(exchange, NAME)
+        self.memory.held.keep(exchange, NAME)
         return True
 
     def _free(self, exchange: Exchange) -> None:
         self._held -= 1
-        self.inspector.held.free(exchange, NAME)
+        self.memory.held.free(exchange, NAME)
 
 
 def _who(exchange: Exchange) -> Who:

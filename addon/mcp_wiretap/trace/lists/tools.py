@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mcp_wiretap.trace.era.discover import ttl_s
-from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
-from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror, read_tool
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
+from mcp_wiretap.trace.schema.annotations import Flaw, Mirror, read_tool
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.revision import HEADER_MISMATCH
-from mcp_wiretap.wire.values import digest, short_key
-
-if TYPE_CHECKING:
-    from mcp_wiretap.trace.inspector import Inspector
+from mcp_wiretap.wire.values import digest, short_key, ttl_s
 
 __all__ = ["Flaw", "Mirror", "ToolDefinition", "ToolView", "Tools"]
 
@@ -38,68 +35,6 @@ REFUSED = 1_000  # clients with a refused call that they may repeat
 CHANGED = "notifications/tools/list_changed"
 
 type Client = tuple[str, str] | None  # what a client calls itself
-
-
-@dataclass(slots=True, eq=False)
-class ToolDefinition:
-    """One tool as one tools/list answer gave it."""
-
-    name: str  # "" where the tool has none
-    raw: dict[str, Any]
-    message: Message | None  # the answer that listed it; None in what is kept of it
-    index: int
-    flow: str
-    listed_at: float
-    annotations: Annotations = field(default_factory=Annotations)
-    beside: tuple[str, ...] = ()  # tools of the same answer that a client must exclude
-    replaces: ToolDefinition | None = None  # another one that this client had called the tool by
-    announced: bool = False  # the server had said meanwhile that its tools changed
-
-    @property
-    def mirrors(self) -> tuple[Mirror, ...]:
-        """The parameters to mirror; none where the definition is not valid."""
-        return self.annotations.mirrors
-
-    @property
-    def flaws(self) -> tuple[Flaw, ...]:
-        return self.annotations.flaws
-
-    @property
-    def remarks(self) -> tuple[Flaw, ...]:
-        return self.annotations.remarks
-
-    @property
-    def unchecked(self) -> str:
-        """Why its schema was not looked through; "" where it was."""
-        return self.annotations.unchecked
-
-    @property
-    def excluded(self) -> tuple[Flaw, ...]:
-        """Why a client must not offer this tool. PAR006 is not among it: the wording leaves that open (A8)."""
-        return tuple(flaw for flaw in self.flaws if flaw.rule != "PAR006")
-
-    def place(self, *steps: str | int) -> str:
-        """Evidence `where` of something in this definition, in the answer that listed it."""
-        if self.message is None:
-            return f"response.body:/result/tools/{self.index}"
-        return self.message.place("result", "tools", self.index, *steps)
-
-
-@dataclass(slots=True)
-class ToolView:
-    """What a client had seen of a tool when it called it."""
-
-    definition: ToolDefinition | None  # the newest
-    flow: str = ""  # the newest list that gave it
-    earlier: list[ToolDefinition] = field(default_factory=list)  # newest first
-    fresh: frozenset[str] = frozenset()  # flows of earlier lists whose ttlMs had not run out
-    why_unknown: str = ""  # why there is no definition
-    by_other: bool = False  # only another client with the same Authorization had listed it
-    delisted: str = ""  # flow of a later complete list that does not name it
-    seen_at: float = 0.0  # when that list had come
-    stale_at: float | None = None  # when its ttlMs has run out; None: it names none, or 0
-    unlisted: str = ""  # without definition: flow of a complete list that does not name it
-    first: bool = True  # the first call of this tool by this client since it was (not) known
 
 
 @dataclass(slots=True)
@@ -165,8 +100,8 @@ class _Refused:
 class Tools(Tracker):
     name = "tools"
 
-    def __init__(self, inspector: Inspector) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._sets: OrderedDict[tuple[str, str], _Set] = OrderedDict()
         self._size = 0
         self._refused: OrderedDict[tuple[str, str, Client], dict[str, _Refused]] = OrderedDict()
@@ -279,7 +214,7 @@ class Tools(Tracker):
         if versions is None:
             if len(listed.by_name) >= NAMES:
                 listed.overflow = True
-                self.inspector.count_dropped("tools")
+                self.memory.count_dropped("tools")
                 return
             versions = listed.by_name[name] = []
         version = next((v for v in reversed(versions) if v.definition.raw is definition.raw), None)
@@ -295,7 +230,7 @@ class Tools(Tracker):
                 oldest = min(versions[:-1], key=lambda v: max(s.last for s in v.seen.values()))
                 versions.remove(oldest)
                 self._grow(listed, -oldest.size)
-                self.inspector.count_dropped("tool definitions")
+                self.memory.count_dropped("tool definitions")
         at, flow = definition.listed_at, definition.flow
         sighting = version.seen.get(client)
         if sighting is not None:
@@ -430,8 +365,8 @@ class Tools(Tracker):
         """Let go of the least recently used set."""
         (url, _), gone = self._sets.popitem(last=False)
         self._size -= gone.size
-        self.inspector.count_dropped("tool lists")
-        endpoint = self.inspector.endpoints.get(url)
+        self.memory.count_dropped("tool lists")
+        endpoint = self.memory.endpoints.get(url)
         if endpoint is not None:
             for name, versions in gone.by_name.items():
                 if any(endpoint.tools.get(name) is v.definition for v in versions):

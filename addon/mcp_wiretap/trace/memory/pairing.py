@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.retained import Held
-from mcp_wiretap.trace.memory.sessions import Session, Sessions
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.memory.sessions import Sessions
+from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 

@@ -34,6 +34,10 @@ class Recent[K, V]:
             forgotten.append(self._entries.popitem(last=False)[1])
         return forgotten
 
+    def pop_oldest(self) -> V:
+        """The entry that was used longest ago, taken out. KeyError where there is none."""
+        return self._entries.popitem(last=False)[1]
+
     def pop(self, key: K) -> V | None:
         return self._entries.pop(key, None)
 

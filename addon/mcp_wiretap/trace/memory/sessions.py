@@ -6,60 +6,17 @@ Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transport
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.values import bounded
 
-PENDING = 1_000  # requests of one session waiting for an answer; the oldest is forgotten first
 ASKED = 5_000  # requests of servers waiting in all sessions: a person answers them, so they may wait for long
 ASKED_BYTES = 16 << 20  # and their size on the wire
 _LONGEST_VERSION = 1_000  # characters; a revision has ten
-
-
-@dataclass(slots=True, eq=False)
-class Session:
-    id: str
-    endpoint: Endpoint
-    transport: Literal["streamable", "http+sse"]
-    started: float
-    initialize_flow: str = ""  # "" when the initialize was not recorded
-    confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it
-    revision: str | None = None
-    client_info: dict[str, Any] | None = None
-    client_capabilities: dict[str, Any] | None = None
-    server_info: dict[str, Any] | None = None
-    server_capabilities: dict[str, Any] | None = None
-    initialized_at: float | None = None
-    ended_at: float | None = None
-    ended_why: str = ""
-    deleted_flow: str = ""
-    from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
-    from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
-    unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
-
-    @property
-    def live(self) -> bool:
-        return self.ended_at is None
-
-    @property
-    def serves(self) -> bool:
-        """Whether a request that names it is a legacy one for that reason alone (ERA001 step 5)."""
-        return self.confirmed and self.ended_at is None
-
-    def waiting(self, message: Message, key: Any) -> list[Message]:
-        """Wait for the answer to a request. Returns those that are waited for no longer: the oldest, or one with that id."""
-        table = self.from_client if message.party == "client" else self.from_server
-        forgotten = [before] if (before := table.pop(key, None)) is not None else []
-        table[key] = message
-        while len(table) > PENDING:
-            forgotten.append(table.popitem(last=False)[1])
-        return forgotten
 
 
 class Sessions:

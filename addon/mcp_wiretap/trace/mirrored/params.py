@@ -9,9 +9,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.lists.tools import ToolDefinition, ToolView
 from mcp_wiretap.trace.mirrored.verdict import made, matching, octets, plain, syntax
-from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
+from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
 from mcp_wiretap.trace.schema.annotations import Mirror, is_unsafe
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire.headers import Comparison, Fields

@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
-from mcp_wiretap.trace.memory.sessions import Session
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
 from mcp_wiretap.wire.secret import one_line
@@ -107,8 +107,8 @@ class Requests(Tracker):
 
     name = "requests"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         # (endpoint, connection) -> id -> request in flight
         self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
         self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(self.limits.state)
@@ -294,7 +294,7 @@ class Requests(Tracker):
         if before is not None and before is not exchange and not _unanswered(before):
             _note(exchange, Reuse("id", message.rpc.id, before.flow, "no-session"))
         if "progressToken" in message.meta:
-            waiting = self.inspector.sessions.stateless(exchange).from_client.values()
+            waiting = self.memory.sessions.stateless(exchange).from_client.values()
             self._token(
                 message, [m for m in waiting if m.exchange.connection == exchange.connection and m is not message], "in-flight"
             )
@@ -356,7 +356,7 @@ class Requests(Tracker):
         session, key = exchange.session, id_key(target)
         flow = ""
         if session is None:  # initialize may still be on its way: no other request is known to be this client's
-            waiting = self.inspector.sessions.stateless(exchange).from_client.get(key) if message.party == "client" else None
+            waiting = self.memory.sessions.stateless(exchange).from_client.get(key) if message.party == "client" else None
             if waiting is None or waiting.method != "initialize":
                 return
             state, flow = "initialize", waiting.exchange.flow

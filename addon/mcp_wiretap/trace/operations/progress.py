@@ -91,7 +91,7 @@ class ProgressTokens(Tracker):
         found = Progress(token, "active")
         if entry is None:
             found.state = self._unknown(exchange, table, token)
-            if message.party == "client" and self.inspector.silent_streams(exchange.session, exchange.endpoint):
+            if message.party == "client" and self.memory.silent_streams(exchange.session, exchange.endpoint):
                 found.state = "unknown-session"  # the request may have come on a stream that was not read yet
         else:
             found.asked, found.flow = token, entry.request.exchange.flow

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
@@ -20,8 +21,8 @@ class Broken(Tracker):
 
     name = "broken"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._broken: OrderedDict[_Key, tuple[str, Any, bool]] = OrderedDict()
 
     def said(self, message: Message) -> None:

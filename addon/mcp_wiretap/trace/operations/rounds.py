@@ -9,11 +9,12 @@ The facts of a round are `exchange.mrtr`. Spec: 2026-07-28 basic/patterns/mrtr#c
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
-from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.model import Exchange, Item, LinkClass, Message, Round
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import id_key
@@ -35,99 +36,12 @@ _UNPROCESSED = frozenset(
     {rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION, rev.PARSE_ERROR, rev.INVALID_REQUEST}
 )
 
-type LinkClass = Literal["a", "b", "c", "d"]
-type StateVerdict = Literal[
-    "none",  # neither was one given, nor is one sent
-    "same",
-    "missing",  # one was given, none is sent
-    "changed",  # another one is sent, which the server never gave
-    "older",  # that of an earlier round of the same call
-    "foreign",  # one that the server gave for another call
-    "invented",  # one is sent, none was given
-    "unknown",  # one is sent, and no round is known that it could belong to
-]
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """One input_required answer: what the client was given, and what became of it."""
-
-    exchange: Exchange  # that got the answer
-    at: float
-    auth: str
-    client: tuple[str, str] | None
-    method: str
-    name: str | None
-    core: bytes  # digest
-    state: str | None  # None: none was given. Cut at MOST_STATE
-    state_key: bytes  # digest of the whole state; b"" without
-    keys: tuple[str, ...]
-    requests: dict[str, Any] | None  # inputRequests; None once let go
-    asked: bytes  # digest of inputRequests; b"" without
-    size: int
-    number: int  # of the round of `exchange`
-    id: Hashable  # id_key of its request
-    first_id: Hashable  # of the operation's first request
-    first_flow: str
-    earlier_keys: frozenset[str]  # asked in the rounds before
-    repeats: int = 1  # rounds in a row that asked the same with the same state
-    continuations: list[Exchange] = field(default_factory=list)
-    closed_by: str | None = None  # flow of the first continuation that was answered
-    closed_how: str = ""  # complete, input_required, task, error
-    abandoned: bool = False  # the same call was started afresh meanwhile
-    held: bool = False
-    altered: bool = False  # the proxy changed the answer: what the client was given is not what the server gave
-
-    @property
-    def open(self) -> bool:
-        return self.closed_by is None
-
-    @property
-    def asks_nothing(self) -> bool:
-        return not self.keys
-
-    @property
-    def flow(self) -> str:
-        return self.exchange.flow
-
-
-@dataclass(slots=True)
-class Round:
-    """The place of an exchange in a multi round-trip operation: what rules and pages need."""
-
-    number: int
-    continues: Item | None = None  # the item that the request is linked to
-    link: LinkClass | None = None
-    sure: bool = True  # False: several items could be meant, or only the state speaks for it: no errors from the link
-    sure_of_keys: bool = True  # whichever item is meant, it asked for the same keys
-    state: StateVerdict = "none"
-    given: str | None = None  # the state of the request, masked
-    expected: str | None = None  # the state of the item, masked
-    differs_at: int | None = None  # first character in which they differ
-    owner: Item | None = None  # the newest item that was given the state of the request, whoever's it is
-    shared: bool = False  # the state was given for two or more cores: it belongs to nobody
-    other_auth: bool = False  # the state was given under another Authorization
-    asked: tuple[str, ...] = ()  # keys of the item
-    answered: tuple[str, ...] = ()  # keys of the request
-    missing: tuple[str, ...] = ()  # asked, not answered
-    unknown: tuple[str, ...] = ()  # answered, never asked in this operation
-    repeated: tuple[str, ...] = ()  # answered, asked in an earlier round
-    requests: dict[str, Any] | None = None  # what was asked, by key
-    same_id: str = ""  # flow of the request before, or of the first, that had the same id
-    siblings: tuple[Exchange, ...] = ()  # other continuations of the same item, those without an answer left out
-    consumed: str = ""  # flow that had used up the state before
-    consumed_how: str = ""
-    restarts: Item | None = None  # the open item that this same call, without state and responses, starts over
-    issues: Item | None = None  # the item that the answer made
-    waited: float | None = None  # seconds from that answer to the end of the trace, while nothing continued it
-    after_task: str = ""  # flow of the round that had returned a task for the same operation
-
 
 class Rounds(Tracker):
     name = "mrtr"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._items: OrderedDict[int, Item] = OrderedDict()  # by id(), oldest first
         self._open: dict[tuple[str, str, str | None], list[Item]] = {}  # endpoint, method, name
         self._states: dict[tuple[str, bytes], list[Item]] = {}
@@ -256,10 +170,10 @@ class Rounds(Tracker):
         if self._held < MOST_HELD and not item.exchange.released:
             item.held = True
             self._held += 1
-            self.inspector.held.keep(item.exchange, self.name)
+            self.memory.held.keep(item.exchange, self.name)
         while len(self._items) > self._most:
             self._forget(next(iter(self._items.values())))
-            self.inspector.count_dropped("input_required answers")
+            self.memory.count_dropped("input_required answers")
         while self._asked > MOST_ASKED_IN_ALL:
             self._let_go(next(i for i in self._items.values() if i.size))
 
@@ -281,7 +195,7 @@ class Rounds(Tracker):
         if item.held:
             item.held = False
             self._held -= 1
-            self.inspector.held.free(item.exchange, self.name)
+            self.memory.held.free(item.exchange, self.name)
 
     def _close(self, item: Item, exchange: Exchange, message: Message) -> None:
         """A continuation was answered."""
@@ -407,11 +321,11 @@ class Rounds(Tracker):
             by = "requestState"
         exact = link == "a" and round_.sure and item.state is not None and len(item.state) >= SHORT
         held = max(exchange.started - item.at, 0.0) * 1000
-        linked = self.inspector.conversations.link(item.exchange, exchange, by, "exact" if exact else "likely", client_ms=held)
+        linked = self.memory.conversations.link(item.exchange, exchange, by, "exact" if exact else "likely", client_ms=held)
         if linked is not None:
             if item.abandoned:
                 item.abandoned, linked.forced = False, None
-            self.inspector.touched(item.exchange)
+            self.memory.touched(item.exchange)
 
     # The same call without state and responses
 
@@ -430,8 +344,8 @@ class Rounds(Tracker):
             conversation = item.exchange.conversation
             if conversation is not None and conversation.rounds[-1] == item.flow:
                 conversation.forced = "abandoned"
-                self.inspector.conversations.refresh(item.exchange)
-                self.inspector.touched(item.exchange)
+                self.memory.conversations.refresh(item.exchange)
+                self.memory.touched(item.exchange)
 
 
 def _same_round(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -13,8 +13,8 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Literal
 
-from mcp_wiretap.trace.lists.tools import ToolDefinition
-from mcp_wiretap.trace.model import Exchange, Message, Status
+from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.model import Exchange, Message, Status, ToolDefinition
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -119,8 +119,8 @@ class TaskView:
 class Tasks(Tracker):
     name = "tasks"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self._tasks: OrderedDict[tuple[str, str], Task] = OrderedDict()
         self._asking: dict[int, Task] = {}  # those whose inputRequests are kept, the oldest first
         self._unpolled: OrderedDict[str, Exchange] = OrderedDict()
@@ -168,7 +168,7 @@ class Tasks(Tracker):
         if task is not None:
             exchange.facts["cancels-task"] = task
             return
-        for other in islice(reversed(self.inspector.exchanges.values()), MOST_BACK):
+        for other in islice(reversed(self.memory.exchanges.values()), MOST_BACK):
             if other is exchange or other.jsonrpc_id is None or id_key(other.jsonrpc_id) != id_key(named):
                 continue
             if (other.endpoint, other.auth, other.connection) == (exchange.endpoint, exchange.auth, exchange.connection):
@@ -215,10 +215,10 @@ class Tasks(Tracker):
             held = 0.0
             if method == "tasks/update" and view.before is not None:
                 held = max((exchange.started - view.before.at) * 1000, 0.0)
-            if self.inspector.conversations.link(task.origin, exchange, "taskId", "exact", client_ms=held) is not None:
-                self.inspector.touched(task.origin)
+            if self.memory.conversations.link(task.origin, exchange, "taskId", "exact", client_ms=held) is not None:
+                self.memory.touched(task.origin)
         else:
-            self.inspector.count_dropped("polls of a task")
+            self.memory.count_dropped("polls of a task")
 
     @staticmethod
     def _known_before(view: TaskView, task: Task, exchange: Exchange, at: float) -> None:
@@ -250,7 +250,7 @@ class Tasks(Tracker):
 
     def _polled(self, view: TaskView, task: Task, exchange: Exchange) -> None:
         if self._unpolled.pop(task.origin.flow, None) is not None:
-            self.inspector.held.free(task.origin, self.name)
+            self.memory.held.free(task.origin, self.name)
         view.first_poll = task.polls == 0
         task.polls += 1
         view.silence_ms = silence_ms(task, exchange.started) if view.terminal_before is None else None
@@ -308,7 +308,7 @@ class Tasks(Tracker):
         self._step(task, body, message, view)
         if kind == "extension" and is_number(task.poll_ms) and len(self._unpolled) < MOST_UNPOLLED:
             self._unpolled[exchange.flow] = exchange
-            self.inspector.held.keep(exchange, self.name)
+            self.memory.held.keep(exchange, self.name)
 
     def _know(self, task: Task) -> None:
         key = (task.origin.endpoint.url, task.id)
@@ -318,7 +318,7 @@ class Tasks(Tracker):
         self._tasks.move_to_end(key)
         while len(self._tasks) > self.limits.state:
             self._forget_requests(self._tasks.popitem(last=False)[1])
-            self.inspector.count_dropped("tasks")
+            self.memory.count_dropped("tasks")
 
     def _adopt(self, view: TaskView, message: Message, request: Message) -> Task | None:
         """A task whose creation is not in the trace: it is known from the first answer about it."""
@@ -463,7 +463,7 @@ class Tasks(Tracker):
         for seen in (view.now, *view.task.steps[-3:]):
             if seen is not None and seen.flow == exchange.flow:
                 seen.ended = exchange.ended
-        self.inspector.conversations.refresh(exchange)
+        self.memory.conversations.refresh(exchange)
 
 
 def silence_ms(task: Task, now: float) -> float | None:

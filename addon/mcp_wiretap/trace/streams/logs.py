@@ -6,8 +6,8 @@ basic/patterns/subscriptions.
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
+from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -53,8 +53,8 @@ class Announcement:
 class Logs(Tracker):
     name = "logs"
 
-    def __init__(self, inspector: Any) -> None:
-        super().__init__(inspector)
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
         self.entries: deque[LogEntry] = deque(maxlen=MOST)
         self.announcements: deque[Announcement] = deque(maxlen=MOST)
         self.count = 0

@@ -98,7 +98,7 @@ class Listens(Tracker):
         """An old stream is only shown: its filters may name ten thousand URIs, of any length."""
         if listen.settled or listen.ended is None:
             return
-        exchange = self.inspector.exchanges.get(listen.flow)
+        exchange = self.memory.exchanges.get(listen.flow)
         if exchange is None or exchange.released:
             listen.settled, listen.asked = True, listen.asked.cut()
             listen.granted = listen.granted.cut() if listen.granted is not None else None

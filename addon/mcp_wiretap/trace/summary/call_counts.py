@@ -43,7 +43,7 @@ class CallCounts(Tracker):
         calls = table.get(key)
         if calls is None:
             if len(table) >= MOST:
-                self.inspector.count_dropped("names of calls")
+                self.memory.count_dropped("names of calls")
                 return
             calls = table[key] = Calls()
         calls.last_flow, calls.last_at = exchange.flow, exchange.started
