@@ -21,6 +21,7 @@ from mcp_wiretap.pages.words import (
     size,
     status_state,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.report.words import plural
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.summary.clientele import client_key
@@ -79,6 +80,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "kind": exchange.kind,
         "host": host(exchange.url),
         "era": exchange.era if exchange.kind == "mcp" else None,
+        "changed": change.short(exchange.change) if exchange.change is not None else "",
         "status": status_state(exchange),
         "type": "sse" if exchange.stream is not None else shown(kind.rpartition("/")[2], 20),
         "size": _size(exchange),
@@ -255,6 +257,7 @@ def detail(exchange: Exchange, subject: Subject | None, zone: tzinfo | None, ope
         "got_headers": parts.headers(exchange.response_fields),
         "findings": parts.findings(exchange),
         "unchecked": parts.unchecked(exchange),
+        "changed": parts.changed(exchange, subject),
         "missing": subject is None,
         "rail": None,
         "request": None,

@@ -58,6 +58,7 @@ def row(ledger: Ledger, head: Exchange, zone: tzinfo | None) -> dict[str, Any]:
         "subject": shown(_subject(head), 120),
         "summary": _summary(head, conversation, rounds, last),
         "tag": _tag(head, conversation),
+        "changed": next((change.short(e.change) for e in rounds if e.change is not None), ""),
         "server": server_name(head.endpoint),
         "host": host(head.endpoint.url),
         "era": head.era,

@@ -1,8 +1,9 @@
 """An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
 
-ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])][: MESSAGE [ID] (+k)]
+ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
 """
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
 from mcp_wiretap.wire import secret
@@ -29,6 +30,8 @@ def comment(exchange: Exchange) -> str:
     line = f"{' '.join(words)} -> {outcome(exchange)}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
+    if exchange.change is not None:
+        line += f" ({change.short(exchange.change)})"
     worst = worst_finding(exchange)
     if worst is not None:
         line += f": {shown(worst.message, MESSAGE)} [{worst.rule}]"
@@ -105,8 +108,9 @@ def metadata(exchange: Exchange) -> dict[str, str | int]:
 
 
 def _notes(exchange: Exchange) -> str:
-    """Faults of ours, what was not kept, what was not checked."""
-    notes = [f"fault in {where}: {error}" for where, error in exchange.faults]
+    """What was changed at the proxy, faults of ours, what was not kept, what was not checked."""
+    notes = [f"changed: {sentence}" for sentence in (change.sentences(exchange.change) if exchange.change is not None else ())]
+    notes += [f"fault in {where}: {error}" for where, error in exchange.faults]
     notes += [f"unchecked: {u.what}: {u.why}" for u in exchange.unchecked]
     return "; ".join(shown(note, VALUE) for note in notes[:20])
 
