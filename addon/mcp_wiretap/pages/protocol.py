@@ -17,6 +17,7 @@ from mcp_wiretap.pages.words import (
     severities,
     shown,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.model import Conversation, Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.streams.logs import Announcement

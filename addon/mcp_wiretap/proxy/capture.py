@@ -14,7 +14,7 @@ from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
-from mcp_wiretap.proxy.changes import Answer, Changes, Head, Request
+from mcp_wiretap.proxy.changes import Answer, Changes, Request
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
@@ -41,11 +41,13 @@ class Trace(Protocol):
         """The answer went to the client as it came."""
 
 
-def request_seen(flow: HTTPFlow, trace_id: str, head: Head) -> RequestSeen:
-    """The request of a live flow, with the head that the client sent. One that the client broke off has no end and no body."""
+def request_seen(flow: HTTPFlow, trace_id: str, received: Request) -> RequestSeen:
+    """The request of a live flow, as the client sent it. One that the client broke off has no end and no body."""
     data = flow.request.data
     ended = data.timestamp_end
-    body = data.content if ended is not None else None
+    head, body = received
+    if ended is None:
+        body = None
     if ended is None:
         ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
     fields = Fields(head.fields)
@@ -190,6 +192,13 @@ class Capture:
         self._open[flow.id] = None
         self.trace.feed(request_seen(flow, self.trace_id(flow), self.changes.received(flow)), flow)
 
+    def request_came(self, flow: HTTPFlow) -> None:
+        if flow.live:
+            self.changes.came(flow)
+
+    def response_came(self, flow: HTTPFlow) -> None:
+        self.changes.answer_came(flow)
+
     def request_leaves(self, flow: HTTPFlow, before: Request | None) -> None:
         if flow.id in self._open:
             self.changes.sent(flow, self.trace_id(flow), self.limits.body, leaves=True, held=before)
@@ -201,6 +210,9 @@ class Capture:
         if tap is not None and response is not None and response.stream is not tap and callable(response.stream):
             outer = response.stream
             response.stream = lambda data: tap.watch(outer(data))
+
+    def response_settles(self, flow: HTTPFlow) -> None:
+        self.changes.passed(flow, self.trace_id(flow), self.limits.body, last=False)
 
     def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
         trace_id = self.trace_id(flow)
@@ -244,24 +256,23 @@ class Capture:
         tap = self._open.pop(flow.id, None)
         response = flow.response
         body: bytes | None = None
-        kept: bytes | None = None
         streamed, dropped = False, 0
         if tap is not None:
             tap.close()
             # After the body is in the flow: a fault in the trace must not cost it.
             streamed, dropped, kept = True, tap.dropped, bytes(tap.kept)
+            self.changes.given(flow, kept)
         else:
-            body = kept = response.data.content if response is not None else None
+            body = self.changes.given(flow, response.data.content if response is not None else None)
             if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
                 self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
                 streamed, body = True, None
-        self.changes.given(flow, kept)
         passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
         waits = self.watches_ends and error is None  # for the end of the chain
         later = waits or self.changes.differs(flow, passed)
         self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, on_its_way=later), flow)
         if passed is not None or not waits:
-            self.changes.passed(flow, trace_id, self.limits.body, streamed=passed)
+            self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)
 
     def close(self) -> None:
         """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""

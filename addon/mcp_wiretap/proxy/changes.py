@@ -57,6 +57,8 @@ class _Way:
     received: Request | None = None  # as it was fed; None once what was sent is known
     given: Answer | None = None  # as the server gave it
     left: Answer | None = None  # the head of a stream as it was passed on
+    streamed: bytes | None = None  # what other addons made of an event stream
+    told: Answer | None = None  # the answer that the trace was told of last
     answered: bool = False  # an addon has answered before anything was sent
     by: str | None = None  # who changes it, where that is ourselves
 
@@ -68,28 +70,33 @@ class Changes:
         self.scripts = False  # there are addons that may change traffic
         self._feed = feed
         self._clock = clock
-        self._heads: dict[str, Head] = {}
+        self._heads: dict[str, Request] = {}
         self._ways: dict[str, _Way] = {}
 
     # The request
 
-    def head(self, flow: HTTPFlow) -> None:
-        """The head of a request has come: other addons may change it before its body is here."""
-        self._heads[flow.id] = head_of(flow)
+    def came(self, flow: HTTPFlow) -> None:
+        """The head of a request has come, or all of it: other addons may change it before we are asked again."""
+        known = self._heads.get(flow.id)
+        self._heads[flow.id] = Request(known.head if known is not None else head_of(flow), flow.request.data.content)
         if len(self._heads) > MOST:
             del self._heads[next(iter(self._heads))]
 
-    def received(self, flow: HTTPFlow) -> Head:
-        """The whole request has come. Returns its head as the client sent it."""
+    def received(self, flow: HTTPFlow) -> Request:
+        """The whole request has come. Returns it as the client sent it."""
         flow.metadata.pop(CHANGED, None)  # of an earlier way: mitmproxy replays flows in place
         now = head_of(flow)
-        head = self._heads.pop(flow.id, now)
+        body = flow.request.data.content
+        head, before = self._heads.pop(flow.id, Request(now, body))
+        if before is not None and flow.request.data.timestamp_end is not None:
+            body = before
         if head.fields is not now.fields and _without(head.fields, b"expect") == now.fields:
             head = now  # mitmproxy itself answered `Expect: 100-continue`
-        self._ways[flow.id] = _Way(Request(head, flow.request.data.content), answered=flow.response is not None)
+        received = Request(head, body)
+        self._ways[flow.id] = _Way(received, answered=flow.response is not None)
         if len(self._ways) > MOST:
             del self._ways[next(iter(self._ways))]
-        return head
+        return received
 
     def ours(self, flow: HTTPFlow, by: str) -> None:
         """It is ourselves who change this flow."""
@@ -135,11 +142,20 @@ class Changes:
         if way is not None and response is not None and response.stream:
             way.left = Answer(response.data.status_code, response.data.headers.fields, None)
 
-    def given(self, flow: HTTPFlow, body: bytes | None) -> None:
-        """The whole answer of the server has come."""
+    def answer_came(self, flow: HTTPFlow) -> None:
+        """The whole answer has come, and no addon has seen it."""
+        way, response = self._ways.get(flow.id), flow.response
+        if way is not None and way.given is not None and response is not None and not response.stream:
+            way.given = way.given._replace(body=response.data.content)
+
+    def given(self, flow: HTTPFlow, body: bytes | None) -> bytes | None:
+        """The whole answer of the server is here. Returns its body as it came: a script may have changed it already."""
         way = self._ways.get(flow.id)
-        if way is not None and way.given is not None:
+        if way is None or way.given is None:
+            return body
+        if way.given.body is None:
             way.given = way.given._replace(body=body)
+        return way.given.body
 
     def differs(self, flow: HTTPFlow, streamed: bytes | None) -> bool:
         """Whether the answer, as it is by now, is another one than the server gave."""
@@ -147,16 +163,24 @@ class Changes:
         return way is not None and _changed_answer(way, flow, streamed) is not None
 
     def passed(
-        self, flow: HTTPFlow, trace_id: str, limit: int, *, held: Answer | None = None, streamed: bytes | None = None
+        self,
+        flow: HTTPFlow,
+        trace_id: str,
+        limit: int,
+        *,
+        held: Answer | None = None,
+        streamed: bytes | None = None,
+        last: bool = True,
     ) -> bool:
         """The answer goes to the client now, or has gone there. `held`: how it was when a person began to hold it; `streamed`:
-        what other addons made of an event stream. Whether it is another one than the server gave."""
-        way = self._ways.pop(flow.id, None)
+        what other addons made of an event stream; `last`: nobody changes it any more. Whether the trace was told of a change."""
+        way = self._ways.pop(flow.id, None) if last else self._ways.get(flow.id)
         if way is None or way.given is None or flow.response is None:
             return False
         killed = held is not None and flow.error is not None and flow.error.msg == Error.KILLED_MESSAGE
+        streamed = streamed if streamed is not None else way.streamed
         now = _changed_answer(way, flow, streamed)
-        if now is None and not killed:
+        if not killed and (now is None or now == way.told):
             return False
         given = way.given
         if now is None:
@@ -172,8 +196,9 @@ class Changes:
         if killed:
             note["killed"] = True
         elif streamed is not None:
-            flow.response.raw_content = streamed
-        self._feed(answer_passed(trace_id, self._clock(), None if killed else now, by), flow)
+            way.streamed = flow.response.raw_content = streamed
+        way.told = now
+        self._feed(answer_passed(trace_id, self._clock(), None if killed else now, by, on_its_way=not last), flow)
         return True
 
     def over(self, flow: HTTPFlow) -> None:
@@ -253,10 +278,10 @@ def request_sent(trace_id: str, at: float, request: Request, by: str) -> Request
     )  # fmt: skip
 
 
-def answer_passed(trace_id: str, at: float, answer: Answer | None, by: str) -> AnswerPassed:
+def answer_passed(trace_id: str, at: float, answer: Answer | None, by: str, *, on_its_way: bool) -> AnswerPassed:
     if answer is None:
-        return AnswerPassed(trace_id, at, None, Fields(()), None, by)
-    return AnswerPassed(trace_id, at, answer.status, Fields(answer.fields), answer.body, by)
+        return AnswerPassed(trace_id, at, None, Fields(()), None, by, on_its_way)
+    return AnswerPassed(trace_id, at, answer.status, Fields(answer.fields), answer.body, by, on_its_way)
 
 
 def _listed(fields: RawFields) -> list[list[bytes]]:

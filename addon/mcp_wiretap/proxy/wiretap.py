@@ -11,12 +11,12 @@ from mitmproxy.http import HTTPFlow
 from mcp_wiretap import web
 from mcp_wiretap.proxy import changes, dumping, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
+from mcp_wiretap.proxy.chain import BeforeSave, First, Last
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import LIVE, collect_less
-from mcp_wiretap.proxy.last import Last
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
@@ -77,7 +77,7 @@ class Wiretap(Commands, Repeating):
     @fail_open
     def requestheaders(self, flow: HTTPFlow) -> None:
         if flow.live and self._capture is not None and not self._over:
-            self._capture.changes.head(flow)
+            self._capture.changes.came(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> None:
@@ -188,6 +188,8 @@ class Wiretap(Commands, Repeating):
         wanted = changes.may_change(scripts)
         if wanted and self._last is None:
             self._last = Last(self._capture, self.faults)
+            First(self._capture, self.faults).place()
+            BeforeSave(self._capture, self.faults).place()
             ctx.master.addons.add(self._last)
         self._capture.watches_ends = self._last is not None
 

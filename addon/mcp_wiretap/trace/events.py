@@ -113,6 +113,7 @@ class AnswerPassed:
     fields: Fields
     body: bytes | None
     by: str = "unknown"
+    on_its_way: bool = False  # it may be changed once more: another `AnswerPassed` may follow
 
 
 type Event = RequestSeen | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed

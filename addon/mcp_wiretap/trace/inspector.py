@@ -318,7 +318,7 @@ class Inspector:
     def _answer_passed(self, event: AnswerPassed) -> None:
         """The client got another answer than the server gave: it is judged by that one."""
         exchange = self.exchanges.get(event.flow)
-        if exchange is None or exchange.released or exchange.at_client is not None or exchange.status is None:
+        if exchange is None or exchange.released or exchange.status is None:
             self.arrived(event.flow)
             return
         sides.changed(exchange).response_by = event.by
@@ -342,7 +342,8 @@ class Inspector:
             for tracker in self.trackers:
                 tracker.passed(exchange, side)
         self._changed_on_its_way(exchange)
-        self.held.free(exchange, _ON_ITS_WAY)
+        if not event.on_its_way:
+            self.held.free(exchange, _ON_ITS_WAY)
 
     def arrived(self, flow: str) -> None:
         """The answer of that flow went to the client unchanged."""

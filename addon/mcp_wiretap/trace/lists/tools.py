@@ -324,6 +324,8 @@ class Tools(Tracker):
 
     def _note_refusal(self, message: Message, request: Message) -> None:
         owner = request.exchange
+        if owner.change is not None:
+            return  # the proxy brought the refusal about: the client cannot mend it
         name = request.params.get("name")
         if not owner.claim.modern or not isinstance(name, str) or not _standard_headers_right(owner.header_checks):
             return
