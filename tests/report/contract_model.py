@@ -42,6 +42,12 @@ class BatchMessage(Strict):
     error_code: int | None
 
 
+class Changed(Strict):
+    by: str
+    request: bool
+    response: bool
+
+
 class Flow(Strict):
     id: str
     input: str
@@ -63,6 +69,7 @@ class Flow(Strict):
     conversation: str | None
     round: int | None
     headers: list[Header]
+    changed: Changed | None
 
 
 class Link(Strict):
