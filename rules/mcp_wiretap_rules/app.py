@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
+from mcp_wiretap.trace.lists.catalog import UI_LINKS
 from mcp_wiretap.trace.model import Message, ToolDefinition
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
@@ -134,7 +135,7 @@ def ui_flat_key(definition: ToolDefinition) -> Iterator[Finding]:
 def _linked(message: Message, uri: str) -> bool:
     """Whether a tool of the newest list that this Authorization was given names the URI as its user interface."""
     exchange = message.request.exchange if message.request is not None else message.exchange
-    return one_line(uri, 500) in exchange.endpoint.facts.get("ui-links", {}).get(exchange.auth, ())
+    return one_line(uri, 500) in exchange.endpoint.facts.get(UI_LINKS, {}).get(exchange.auth, ())
 
 
 def _declares_ui(capabilities: Any) -> bool:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.lists.pagination import CACHEABLE, LISTS, NAME, ListView
+from mcp_wiretap.trace.lists.pagination import CACHEABLE, LIST, LISTS, STALE_CALL, ListView
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
@@ -22,7 +22,7 @@ _REFUSED = frozenset(
 def _view(message: Message) -> ListView | None:
     """What is known of the request, or of the request that an answer answers."""
     exchange = message.request.exchange if message.request is not None else message.exchange
-    return exchange.facts.get(NAME)
+    return exchange.facts.get(LIST)
 
 
 def _is_complete(message: Message) -> bool:
@@ -334,7 +334,7 @@ def cursor_altered(exchange: Exchange) -> Iterator[Finding]:
         modern tools/list {"cursor": "page-2"}
           -> result {"tools": []}
     """
-    view: ListView | None = exchange.facts.get("list")
+    view: ListView | None = exchange.facts.get(LIST)
     request = exchange.request
     if request is not None and view is not None and view.unknown_cursor:
         cursor = view.cursor if isinstance(view.cursor, str) else dumps(view.cursor, most=60)
@@ -376,7 +376,7 @@ def empty_cursor(exchange: Exchange) -> Iterator[Finding]:
         modern resources/list {"cursor": ""}
           -> result {"resources": []}
     """
-    view: ListView | None = exchange.facts.get(NAME)
+    view: ListView | None = exchange.facts.get(LIST)
     answer = exchange.answer
     if view is not None and view.unfollowed and answer is not None:
         yield Finding(
@@ -613,7 +613,7 @@ def stale_cache_after_notification(exchange: Exchange) -> Iterator[Finding]:
         modern tools/call {"name": "close"}
           -> result {"content": []}
     """
-    stale: tuple[str, str] | None = exchange.facts.get("stale-call")
+    stale: tuple[str, str] | None = exchange.facts.get(STALE_CALL)
     request = exchange.request
     if stale is None or request is None:
         return

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
-from mcp_wiretap.trace.era.expectation import Broken
-from mcp_wiretap.trace.era.negotiation import Part, Refusal
+from mcp_wiretap.trace.era.expectation import BROKEN_EXPECTATION, Broken
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, Part, Refusal
 from mcp_wiretap.trace.mirrored.request_faults import header_faults, other_faults
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
@@ -21,13 +21,13 @@ from mcp_wiretap.wire.secret import one_line
 VERSIONING = "2026-07-28 basic/versioning"
 COMPATIBILITY = "2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions"
 HTTP_COMPATIBILITY = "2026-07-28 basic/transports/streamable-http#backward-compatibility"
-NEGOTIATION = "2026-07-28 basic/versioning#protocol-version-negotiation"
+NEGOTIATION_SPEC = "2026-07-28 basic/versioning#protocol-version-negotiation"
 _DATE = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _VERSION = ("params", "_meta", rev.PROTOCOL_VERSION)
 
 
 def _part(exchange: Exchange) -> Part | None:
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     return part
 
 
@@ -87,7 +87,7 @@ def probe_recognised(exchange: Exchange) -> Iterator[Finding]:
         return
     shown = [evidence("response.status", _status(refusal), "a result, or an error that only a legacy server gives")]
     if follow is None:
-        if exchange.facts.get("finished") and exchange.over:
+        if exchange.finished and exchange.over:
             yield Finding(f"the probe was refused ({refusal.words}), and the client did not fall back to initialize", shown)
     elif follow.role in ("fallback", "http+sse"):
         late = f" after {follow.after:.0f} s" if follow.after >= 5 else ""
@@ -209,7 +209,7 @@ def _one_of(refusal: Refusal) -> str:
     party="client",
     era="modern",
     severity="warning",
-    spec=NEGOTIATION,
+    spec=NEGOTIATION_SPEC,
     sep="2575",
     always=True,
 )
@@ -311,7 +311,7 @@ def legacy_version_in_envelope(exchange: Exchange) -> Iterator[Finding]:
     party="either",
     era="modern",
     severity="info",
-    spec=NEGOTIATION,
+    spec=NEGOTIATION_SPEC,
     sep="2575",
     once="client",
     structural=True,
@@ -669,7 +669,7 @@ def _ordinal(number: int) -> str:
     party="server",
     era="modern",
     severity="warning",
-    spec=NEGOTIATION,
+    spec=NEGOTIATION_SPEC,
     sep="2575",
     structural=True,
     sorts=("result",),
@@ -774,7 +774,7 @@ def _code_of(answer: Message) -> str:
     severity="error",
     spec=COMPATIBILITY,
     always=True,
-    needs=("fact:expectation",),
+    needs=(BROKEN_EXPECTATION,),
 )
 def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
     """You said with mcp_era which era you expect of this server, and the traffic is of the other one. The first exchange of each
@@ -807,7 +807,7 @@ def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
         return
     message = fact
     exchange = message.exchange if message.request is None else message.request.exchange
-    broken: Broken | None = exchange.facts.get("expectation")
+    broken: Broken | None = exchange.facts.get(BROKEN_EXPECTATION)
     if broken is None or (message.request is None) != (broken.expected == "legacy"):
         return
     if message is not (exchange.answer if broken.expected == "modern" else exchange.sent[0]):
@@ -820,7 +820,7 @@ def era_expectation_broken(fact: Message | StreamItem) -> Iterator[Finding]:
 
 
 def _expected_no_stream(item: StreamItem) -> Iterator[Finding]:
-    broken: Broken | None = item.exchange.facts.get("expectation")
+    broken: Broken | None = item.exchange.facts.get(BROKEN_EXPECTATION)
     if broken is None or broken.how != "HTTP+SSE" or item.event.index:
         return
     refusal = broken.refusal

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.era.clients import MODERN_CLIENT
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
@@ -664,7 +665,8 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
 
     Why: a client chooses by Content-Type how to read the answer; with another one it reads nothing.
 
-    Fix: answer requests with `Content-Type: application/json` and one JSON object, or with an event stream.
+    Fix: answer requests with `Content-Type: application/json` and one JSON object, or with an event stream. Messages that are
+    written one after the other are not JSON: a client that streams reads `text/event-stream`. A listen is SUB018's.
 
     Wrong::
 
@@ -708,7 +710,12 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(f"HTTP {status} {said} answers {request.method}", [evidence(where, value, f"{JSON} or {SSE}")])
         return
     reading = exchange.answer_reading
-    if reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json"):  # not-utf8: HDR025
+    if reading is not None and reading.kind == "lines" and len(reading.messages) > 1 and request.method != "subscriptions/listen":
+        yield Finding(
+            f"the answer to {request.method} says {JSON}, its body holds {len(reading.messages)} JSON values",
+            [evidence(where, value), Evidence("response.body:", f"{len(reading.messages)} JSON values", "one JSON object")],
+        )
+    elif reading is not None and exchange.ended_by == "complete" and reading.kind in ("empty", "not-json"):  # not-utf8: HDR025
         problem = "is empty" if reading.kind == "empty" else f"is not JSON: {reading.problem}"
         yield Finding(
             f"the answer to {request.method} says {JSON}, its body {problem}",
@@ -849,7 +856,7 @@ def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     method = exchange.http_method
     if method in ("POST", "HEAD", "OPTIONS") or exchange.kind != "mcp":
         return
-    modern = exchange.facts.get("modern-client")
+    modern = exchange.facts.get(MODERN_CLIENT)
     reading = exchange.reading
     if reading is not None and any(m.kind != "invalid" for m in reading.messages):
         if modern or exchange.claim.modern:

@@ -11,11 +11,12 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.era import served
-from mcp_wiretap.trace.era.negotiation import Part
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, Part
 from mcp_wiretap.trace.finding import Severity
 from mcp_wiretap.trace.mirrored import request_faults
 from mcp_wiretap.trace.mirrored.request_faults import Fault
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
+from mcp_wiretap.trace.operations.ids import CAME_BACK
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
@@ -1184,7 +1185,7 @@ def unsupported_version_served(message: Message) -> Iterator[Finding]:
     if exchange is None or exchange.claim.kind != "modern-unknown" or message.rpc.kind != "result":
         return
     version = exchange.claim.revision or ""
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     if not isinstance(message.result.get("resultType"), str) or (part is not None and part.unlisted is not None):
         return  # what the server's own list omits is ERA022
     if version in (exchange.endpoint.supported or ()) or message.request is None:
@@ -1328,9 +1329,9 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     fields, status = exchange.response_fields, exchange.status
-    came_back: tuple[str, int, float] | None = exchange.facts.get("came-back")
+    came_back = exchange.facts.get(CAME_BACK)
     if came_back is not None:
-        flow, asked, waited = came_back
+        flow, asked, waited = came_back.flow, came_back.retry_after, came_back.after_s
         said = f"the client came back after {waited:.1f} s, asked to wait {asked} s"
         yield Finding(said, [evidence("request", f"{waited:.1f} s", f"{asked} s")], party="client", related=(flow,))
     if status not in (429, 503) or fields is None:
@@ -1525,7 +1526,7 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     if exchange.claim.kind == "legacy-envelope":
         yield from _legacy_version_refused(message, exchange)
         return
-    part: Part | None = exchange.facts.get("negotiation")
+    part: Part | None = exchange.facts.get(NEGOTIATION)
     if part is None or part.unlisted is None or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
     if exchange.endpoint.modern is None or request_faults.header_faults(exchange) or message.request is None:

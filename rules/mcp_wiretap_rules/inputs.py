@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcp_wiretap.trace.model import Exchange, Message
+from mcp_wiretap.trace.operations.tasks import TASK
 from mcp_wiretap.wire import revision as rev
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
@@ -147,7 +148,7 @@ def replies(message: Message) -> Sequence[Reply]:
         known = round_.requests if round_ is not None and round_.sure_of_keys else None
         return list(_answers(message, "mrtr", responses, known or {}))
     if rpc.method == "tasks/update":
-        view = exchange.facts.get("task")
+        view = exchange.facts.get(TASK)
         known = view.task.requests if view is not None and view.task is not None else {}
         return list(_answers(message, "task", responses, known))
     return ()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace.legacy.session_use import Note
+from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RETRY_MS, Note
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -29,7 +29,7 @@ _SENT_HEADER = "request.header:Mcp-Session-Id"
 
 def _notes(fact: Exchange | Message, *what: str) -> list[Note]:
     exchange = fact if isinstance(fact, Exchange) else fact.exchange
-    found = exchange.facts.get("legacy")
+    found = exchange.facts.get(LEGACY)
     return [n for n in found if n.what in what] if found else []
 
 
@@ -49,7 +49,7 @@ def _related(note: Note) -> tuple[str, ...]:
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
     always=True,
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
     """A client that was given an Mcp-Session-Id sends it with every request that follows.
@@ -223,7 +223,7 @@ def session_id_not_at_initialize(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
     """A client whose session id was answered 404 begins anew: initialize, without the dead id.
@@ -333,7 +333,7 @@ def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
     streamable=True,
     once="client",
     always=True,
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
     """From 2025-06-18 on every request after initialize carries the negotiated version in MCP-Protocol-Version.
@@ -423,7 +423,7 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
     sep="1699",
     versions=SESSIONS,
     streamable=True,
-    needs=("fact:legacy", "header:last-event-id"),
+    needs=(LEGACY, "header:last-event-id"),
 )
 def resumption(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """A stream is resumed by a GET whose Last-Event-ID is an event id of the session; the server sends what came after that event
@@ -526,11 +526,11 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
         return
     if any(entry.what == "event stream" for entry in exchange.unchecked) or (session is not None and not session.live):
         return
-    resumable = exchange.revision == "2025-11-25" and exchange.facts.get("has-event-id")
+    resumable = exchange.revision == "2025-11-25" and exchange.facts.get(HAS_EVENT_ID)
     if not resumable:
         text = "the server closed the stream without the response, and the client cannot come back"
         yield Finding(text, [Evidence("response.body:", f"{stream.count} events", "the response, or an event id")])
-    elif "retry-ms" not in exchange.facts:
+    elif RETRY_MS not in exchange.facts:
         text = "the server closed the stream before the response and named no retry time"
         yield Finding(text, [Evidence("response.body:", "no retry field", "retry before closing")], "info")
 
@@ -989,7 +989,7 @@ def batch_mixed(exchange: Exchange) -> Iterator[Finding]:
     era="legacy",
     severity="warning",
     spec=f"{LIFECYCLE}#version-negotiation",
-    needs=("fact:legacy",),
+    needs=(LEGACY,),
 )
 def version_echo(exchange: Exchange) -> Iterator[Finding]:
     """A server that supports the version that the client asks for answers with that version.

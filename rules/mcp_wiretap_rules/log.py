@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.era.discover import advertised
 from mcp_wiretap.trace.model import Message
+from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import SECRET_TEXT, mask, one_line
@@ -108,7 +109,7 @@ def log_below_level(message: Message) -> Iterator[Finding]:
     else:
         session, stream = exchange.session, exchange.stream
         at = message.at if stream is None or stream.timed else exchange.started  # at the least
-        known = session.facts.get("log-level") if session is not None else None
+        known = session.facts.get(LOG_LEVEL) if session is not None else None
         if known is None or at - known[1] < SETTLED_S:
             return
         asked, severity = known[0], "warning"

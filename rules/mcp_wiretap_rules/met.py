@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.operations.ids import Reuse
+from mcp_wiretap.trace.operations.ids import CAPABILITIES_CHANGE, REUSE, Reuse
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -683,7 +683,7 @@ def progress_token_type(message: Message) -> Iterator[Finding]:
     era="both",
     severity="warning",
     spec="2026-07-28 basic/patterns/progress#progress-flow",
-    needs=("fact:reuse",),
+    needs=(REUSE,),
 )
 def progress_token_reused(message: Message) -> Iterator[Finding]:
     """Each request that is running has a progress token of its own. Over different connections, and outside a legacy session, it
@@ -711,7 +711,7 @@ def progress_token_reused(message: Message) -> Iterator[Finding]:
           meta progressToken "1"
           -> result {"content": []}
     """
-    found: list[Reuse] = message.exchange.facts.get("reuse", [])
+    found: list[Reuse] = message.exchange.facts.get(REUSE, [])
     for reuse in found:
         if reuse.what == "progressToken":
             mild = reuse.how == "same-name"
@@ -846,7 +846,7 @@ def capabilities_shape(message: Message) -> Iterator[Finding]:
     severity="info",
     spec="2026-07-28 basic/index#statelessness",
     sep="2575",
-    needs=("fact:capabilities-change",),
+    needs=(CAPABILITIES_CHANGE,),
 )
 def capabilities_change(message: Message) -> Iterator[Finding]:
     """Capabilities hold for one request; a client may declare others on the next.
@@ -873,15 +873,15 @@ def capabilities_change(message: Message) -> Iterator[Finding]:
           capabilities {"roots": {}}
           -> result {"tools": []}
     """
-    changed = message.exchange.facts.get("capabilities-change")
-    if changed:
-        flow, added, gone = changed
+    changed = message.exchange.facts.get(CAPABILITIES_CHANGE)
+    if changed is not None:
+        added, gone = changed.added, changed.dropped
         words = [f"now declares {', '.join(added)}"] if added else []
         words += [f"no longer declares {', '.join(gone)}"] if gone else []
         yield Finding(
             f"the client {' and '.join(words)}",
             [evidence(message.place("params", "_meta", rev.CLIENT_CAPABILITIES), message.meta.get(rev.CLIENT_CAPABILITIES))],
-            related=(flow,),
+            related=(changed.before,),
         )
 
 

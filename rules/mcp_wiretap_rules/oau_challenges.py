@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.authorization import urls
+from mcp_wiretap.trace.authorization.steps import STEP, TOOL_ERROR
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     AUTH,
@@ -37,7 +38,7 @@ MOST_REFUSALS = 3
     versions=RESOURCES,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers 401 says in WWW-Authenticate where its resource metadata are, or serves them at the well-known place
@@ -98,7 +99,7 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     """A challenge names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
@@ -153,7 +154,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def step_up_loop(exchange: Exchange) -> Iterator[Finding]:
     """A client gives up after a few step-ups for the same operation.
@@ -249,7 +250,7 @@ def _ordinal(number: int) -> str:
     versions=LATE,
     always=True,
     kinds=MCP,
-    needs=("fact:authorization", "fact:tool-error"),
+    needs=(STEP, TOOL_ERROR),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and
@@ -273,7 +274,7 @@ def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
           -> 403
           -> header WWW-Authenticate: Bearer error="insufficient_scope", scope="write", resource_metadata="http://server.example/.well-known/oauth-protected-resource/mcp"
     """
-    if "tool-error" in exchange.facts:
+    if TOOL_ERROR in exchange.facts:
         yield from _told_in_text(exchange)
         return
     step = step_of(exchange, "challenge")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
 from mcp_wiretap.trace.authorization.documents import ServerMetadata
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules.oauth import (
@@ -42,7 +43,7 @@ from mcp_wiretap_rules.oauth import (
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client asks for the resource metadata where the challenge says they are; only without that, at the well-known place with the
@@ -103,7 +104,7 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """Metadata of a protected resource are a JSON object with `resource` and at least one URL in `authorization_servers`;
@@ -181,7 +182,7 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`resource` in the metadata is the URL of the MCP endpoint, or a parent of it at the same origin. A client goes no further with
@@ -255,7 +256,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client looks for the metadata of an authorization server at the well-known places that are made from its issuer, in order:
@@ -322,7 +323,7 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`issuer` in the metadata of an authorization server is identical to the issuer from which the URL was made, character for
@@ -387,7 +388,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def not_https(exchange: Exchange) -> Iterator[Finding]:
     """The endpoints of an authorization server are https, and so are redirect URIs, unless they are on the user's own machine.
@@ -467,7 +468,7 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     versions=("2025-03-26",),
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
     once="endpoint",
 )
 def default_endpoints(exchange: Exchange) -> Iterator[Finding]:

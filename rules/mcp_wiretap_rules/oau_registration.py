@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Registration, Step, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, RESOURCE_METADATA, STEP, TOKEN
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,
@@ -41,7 +42,7 @@ from mcp_wiretap_rules.oauth import (
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def application_type(exchange: Exchange) -> Iterator[Finding]:
     """A client that registers says its `application_type`: `native` for what runs on the user's machine and is called back on
@@ -105,7 +106,7 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     """Dynamic registration is deprecated: a client is known by the https URL of its own metadata document, where the server supports
@@ -158,7 +159,7 @@ def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def client_document(exchange: Exchange) -> Iterator[Finding]:
     """A client id that is a URL is an https URL with a path and without fragment; the document there has the same `client_id`,
@@ -233,7 +234,7 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     """A client that wants refresh tokens has `refresh_token` among the `grant_types` that it registers, and asks for offline_access
@@ -305,7 +306,7 @@ def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=("oauth", "mcp"),
-    needs=("fact:authorization", "fact:token"),
+    needs=(STEP, TOKEN),
 )
 def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """What one authorization server gave, a client id or a token, is never used with another one. When the server behind a resource
@@ -370,14 +371,14 @@ def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
 
 
 def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
-    token: Token | None = exchange.facts.get("token")
+    token: Token | None = exchange.facts.get(TOKEN)
     if token is None or token.server is None or token.part_of is None or token.shared:
         return
     if token.part_of.endpoint is exchange.endpoint:  # the server behind the resource may have changed
-        newest: ResourceMetadata | None = exchange.endpoint.facts.get("resource-metadata")
+        newest: ResourceMetadata | None = exchange.endpoint.facts.get(RESOURCE_METADATA)
         listed = set(newest.servers) if newest is not None else set()
     else:
-        flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
+        flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or []
         listed = {server for f in flows if f.metadata is not None for server in f.metadata.servers}
     if not listed or any(same_issuer(server, token.server.issuer) for server in listed):
         return
@@ -404,7 +405,7 @@ def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def auth_method(exchange: Exchange) -> Iterator[Finding]:
     """A client shows who it is at the token endpoint by the method that it is registered with, and that the server supports.
@@ -476,7 +477,7 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
     """`redirect_uri` is one of those that the client registered, character for character; on localhost the port may differ. The token

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, TokenCall, urls
+from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap_rules.oauth import (
     ALL,
@@ -37,7 +38,7 @@ from mcp_wiretap_rules.oauth import (
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     """A client does not ask for authorization where the metadata of the server have no `code_challenge_methods_supported`.
@@ -93,7 +94,7 @@ def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a `code_challenge`, with `code_challenge_method=S256`. Without a method it is `plain`.
@@ -144,7 +145,7 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     """The request that redeems a code has the `code_verifier` whose hash the authorization request carried: 43 to 128 letters, digits
@@ -208,7 +209,7 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
     """Authorization and token requests carry `resource`: the URL of the MCP server that the token is for, the same in both, whatever
@@ -291,7 +292,7 @@ def _must_name(flow: AuthorizationFlow) -> bool:
     versions=ALL,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def state_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a fresh `state`, and a response with another one is thrown away.
@@ -343,7 +344,7 @@ def state_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     """Before it redeems a code the client compares `iss` of the response with the issuer it had recorded, character for character.
@@ -419,7 +420,7 @@ def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def iss_not_advertised(exchange: Exchange) -> Iterator[Finding]:
     """An authorization server puts `iss` into its responses, and announces that with
@@ -486,7 +487,7 @@ def _where_to(exchange: Exchange) -> str:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     """The first authorization request asks for the scopes that the challenge names; without those for all in `scopes_supported` of the
@@ -553,7 +554,7 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     """After a refusal for lack of scope the client asks for the union: the scopes that it had asked for, and those of the challenge.
@@ -627,7 +628,7 @@ def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """A code is redeemed at the token endpoint of the server that issued it.

@@ -5,6 +5,17 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import (
+    AUTHORIZATION_FLOWS,
+    LET_IN,
+    NONCE_DUE,
+    PROOF_USED_BEFORE,
+    QUERY_TOKENS,
+    STEP,
+    TOKEN,
+    TOKEN_LEFT_OUT,
+    TOKENS_OF_SESSION,
+)
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
@@ -66,7 +77,7 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     """
     if not exchange.query:
         return
-    known: set[str] = exchange.facts.get("query-tokens") or set()
+    known: set[str] = exchange.facts.get(QUERY_TOKENS) or set()
     query = forms.read(exchange.query)
     for name in query:
         value = query.get(name)
@@ -133,7 +144,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
     """
     if exchange.status != 401 or exchange.auth:
         return
-    around: tuple[Token, str] | None = exchange.facts.get("token-left-out")
+    around: tuple[Token, str] | None = exchange.facts.get(TOKEN_LEFT_OUT)
     if around is not None:
         yield Finding(
             "the request has no Authorization, those before and after it on the same connection have",
@@ -142,7 +153,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
         )
     if exchange.session is None:
         return
-    before: dict[str, tuple[Token, str]] = exchange.session.facts.get("tokens") or {}
+    before: dict[str, tuple[Token, str]] = exchange.session.facts.get(TOKENS_OF_SESSION) or {}
     if before:
         token, flow = next(reversed(before.values()))
         yield Finding(
@@ -165,7 +176,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=MCP,
-    needs=("fact:token",),
+    needs=(TOKEN,),
 )
 def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     """A token that has run out, or that was issued for another resource, is answered with HTTP 401.
@@ -186,7 +197,7 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
           header Authorization: Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIiwiZXhwIjoxOTAwMDAwMDAwfQ.c2lnbmF0dXJl
           -> result {"tools": []}
     """
-    token: Token | None = exchange.facts.get("token")
+    token: Token | None = exchange.facts.get(TOKEN)
     if token is None or token.jwt is None or exchange.status is None or not 200 <= exchange.status < 300:
         return
     where = "request.header:Authorization"
@@ -194,7 +205,7 @@ def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     if expires is not None and expires < exchange.requested - SKEW:
         late = int(exchange.requested - expires)
         yield Finding(f"a token that ran out {late} s ago is let in", [Evidence(where, token.mask, "HTTP 401")], once=token.mask)
-    audience = token.jwt.audience if "let-in" in exchange.facts else ()
+    audience = token.jwt.audience if LET_IN in exchange.facts else ()
     if audience and not any(_is_for(a, exchange) for a in audience):
         origins = [urls.origin(a) for a in audience if urls.split(a) is not None]
         here = urls.split(exchange.endpoint.url)
@@ -212,7 +223,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
     """Whether an audience names an endpoint: its URL, a parent, what its metadata call it."""
     if urls.relation(audience, exchange.endpoint.url, origins=not exchange.reverse) in ("equal", "slash", "parent"):
         return True
-    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get("authorization") or []
+    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or []
     wanted = urls.canonical(audience) or audience
     return any(f.metadata is not None and wanted == (urls.canonical(f.metadata.resource) or f.metadata.resource) for f in flows)
 
@@ -230,7 +241,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
     versions=ALL,
     always=True,
     kinds=MCP,
-    needs=("fact:token",),
+    needs=(TOKEN,),
 )
 def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
     """A token is for one resource: a client does not send it to another one, and a server does not pass it on.
@@ -275,7 +286,7 @@ def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
           header Authorization: Bearer fedcba9876543210fedcba9876543210
           -> result {"tools": []}
     """
-    token: Token | None = exchange.facts.get("token")
+    token: Token | None = exchange.facts.get(TOKEN)
     if token is None or token.shared or len(token.accepted) < 2 or exchange.status is None or not 200 <= exchange.status < 300:
         return
     here = described(exchange.endpoint)
@@ -315,7 +326,7 @@ def _akin(one: ResourceMetadata, two: ResourceMetadata) -> bool:
     versions=RESOURCES,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     """A public client, one without a secret, gets a new refresh token each time it uses one.
@@ -382,7 +393,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     versions=NEWEST,
     always=True,
     kinds=(*MCP, *OAUTH),
-    needs=("fact:token", "fact:authorization"),
+    needs=(TOKEN, STEP),
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
@@ -409,7 +420,7 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
     if called is not None and called[1].nonce_left_out:
         text = "the token request has no nonce in its DPoP proof, which the server has asked for"
         yield Finding(text, [Evidence("request.header:DPoP", "(no nonce)", "the nonce")], related=(called[1].nonce_left_out,))
-    token: Token | None = exchange.facts.get("token")
+    token: Token | None = exchange.facts.get(TOKEN)
     if token is None or not token.bound:
         return
     scheme = (exchange.request_fields.first("authorization") or "").partition(" ")[0].lower()
@@ -427,7 +438,7 @@ def dpop(exchange: Exchange) -> Iterator[Finding]:
         return
     problem = _proof_problem(exchange, token, proof)
     if problem:
-        asked: str | None = exchange.facts.get("nonce-due")
+        asked: str | None = exchange.facts.get(NONCE_DUE)
         yield Finding(
             f"the DPoP proof {problem}",
             [Evidence("request.header:DPoP", mask(proof), "a proof of this request")],
@@ -448,14 +459,14 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
         return f"is for {short(proof.text('htm'))}, the request is a {exchange.http_method}"
     if urls.relation(proof.text("htu"), exchange.url, origins=not exchange.reverse) not in ("equal", "slash"):
         return f"is for {short(proof.text('htu'))}"
-    if "nonce-due" in exchange.facts and proof.text("nonce") is None:
+    if NONCE_DUE in exchange.facts and proof.text("nonce") is None:
         return NO_NONCE
     at = proof.number("iat")
     if at is None or abs(at - exchange.requested) > SKEW:
         return "is not of this moment"
     if proof.text("ath") != token.ath:
         return "is not for this token"
-    return "was used before" if exchange.facts.get("proof-used-before") else ""
+    return "was used before" if exchange.facts.get(PROOF_USED_BEFORE) else ""
 
 
 @rule(
@@ -472,7 +483,7 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
     versions=NEWEST,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def assertion(exchange: Exchange) -> Iterator[Finding]:
     """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again, and no other
@@ -558,7 +569,7 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     versions=LATE,
     always=True,
     kinds=OAUTH,
-    needs=("fact:authorization",),
+    needs=(STEP,),
 )
 def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     """An identity assertion (ID-JAG) is used at the authorization server that is its audience, by the client that it names.

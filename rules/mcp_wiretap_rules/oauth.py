@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from mcp_wiretap.trace.authorization import Ask, AuthorizationFlow, Challenge, Step, TokenCall, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, STEP
 from mcp_wiretap.trace.model import Endpoint, Exchange
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import one_line
@@ -27,7 +28,7 @@ MCP = ("mcp",)
 
 def step_of(exchange: Exchange, *kinds: str) -> Step | None:
     """The step that an exchange is, where it is one of those kinds."""
-    step: Step | None = exchange.facts.get("authorization")
+    step: Step | None = exchange.facts.get(STEP)
     return step if step is not None and step.kind in kinds else None
 
 
@@ -136,5 +137,5 @@ def goes_on(step: Step, flow: AuthorizationFlow) -> bool:
 
 def described(endpoint: Endpoint) -> list[ResourceMetadata]:
     """The resource metadata of an endpoint that were seen."""
-    flows: list[AuthorizationFlow] = endpoint.facts.get("authorization") or []
+    flows: list[AuthorizationFlow] = endpoint.facts.get(AUTHORIZATION_FLOWS) or []
     return [f.metadata for f in flows if f.metadata is not None]

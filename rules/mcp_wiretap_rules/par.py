@@ -8,7 +8,8 @@ Spec: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-param
 from collections.abc import Callable, Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
-from mcp_wiretap.trace.mirrored.params import Stale
+from mcp_wiretap.trace.lists.tools import REPEATS_REFUSED
+from mcp_wiretap.trace.mirrored.params import STALE, Stale
 from mcp_wiretap.trace.mirrored.verdict import PARAM
 from mcp_wiretap.trace.model import HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.trace.schema.annotations import Flaw
@@ -853,7 +854,7 @@ def param_schema_unknown(message: Message) -> Iterator[Finding]:
     "PAR024", "param-stale-schema", "Headers follow an older definition",
     on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
-    needs=("fact:stale",),
+    needs=(STALE,),
 )  # fmt: skip
 def param_stale_schema(message: Message) -> Iterator[Finding]:
     """A client mirrors what the newest definition annotates that it has seen.
@@ -882,7 +883,7 @@ def param_stale_schema(message: Message) -> Iterator[Finding]:
           header Mcp-Param-Area: eu
           -> result {"content": []}
     """
-    stale = message.exchange.facts.get("stale")
+    stale = message.exchange.facts.get(STALE)
     if not isinstance(stale, Stale):
         return
     headers = list(_params(message, "stale"))
@@ -951,7 +952,7 @@ def param_header_duplicate(message: Message) -> Iterator[Finding]:
     "PAR027", "mismatch-recovery", "After -32020 the client should refresh tools/list",
     on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
-    needs=("fact:repeats-refused",),
+    needs=(REPEATS_REFUSED,),
 )  # fmt: skip
 def mismatch_recovery(message: Message) -> Iterator[Finding]:
     """After a -32020 about parameters a client lists the tools anew, then repeats the call with the headers that are asked for.
@@ -977,7 +978,7 @@ def mismatch_recovery(message: Message) -> Iterator[Finding]:
           header Mcp-Param-Region: eu
           -> result {"content": []}
     """
-    refused = message.exchange.facts.get("repeats-refused")
+    refused = message.exchange.facts.get(REPEATS_REFUSED)
     if refused is not None:
         name = message.params.get("name")
         yield Finding(

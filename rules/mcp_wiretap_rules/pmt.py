@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
-from mcp_wiretap.trace.lists.catalog import Listing
+from mcp_wiretap.trace.lists.catalog import LISTED, Listing
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -67,7 +67,7 @@ def _given_without(message: Message) -> Iterator[Finding]:
     request = message.request
     if request is None or message.result.get("resultType") not in (None, "complete"):
         return
-    listing: Listing | None = request.exchange.endpoint.facts.get("listed", {}).get("prompts")
+    listing: Listing | None = request.exchange.endpoint.facts.get(LISTED, {}).get("prompts")
     name, given = request.params.get("name"), request.params.get("arguments")
     if listing is None or listing.changed or listing.auth != request.exchange.auth or not isinstance(name, str):
         return

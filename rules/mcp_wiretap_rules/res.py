@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_wiretap.rule import Finding, Severity, Unchecked, evidence, rule
-from mcp_wiretap.trace.era.discover import Drift, advertised
-from mcp_wiretap.trace.lists.pagination import NAME as LIST
-from mcp_wiretap.trace.lists.pagination import ListView
+from mcp_wiretap.trace.era.discover import DRIFT, Drift, advertised
+from mcp_wiretap.trace.lists.pagination import LIST, ListView
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
@@ -998,7 +997,7 @@ def server_info_behaviour(message: Message) -> Iterator[Finding]:
         modern server/discover
           -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 60000}
     """
-    drift: Drift | None = _owner(message).facts.get("drift")
+    drift: Drift | None = _owner(message).facts.get(DRIFT)
     if drift is None or message.rpc.kind != "result":
         return
     yield Finding(

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.operations.ids import AnsweredTwice, CancelTarget, Reuse
+from mcp_wiretap.trace.operations.ids import (
+    ANSWERED_TWICE,
+    CANCELS,
+    POSTED_AFTER_MODERN,
+    REUSE,
+    AnsweredTwice,
+    CancelTarget,
+    Reuse,
+)
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
@@ -154,7 +162,7 @@ def request_id_type(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{INDEX}#requests",
     sep="2567",
-    needs=("fact:reuse",),
+    needs=(REUSE,),
 )
 def id_reused_in_flight(message: Message) -> Iterator[Finding]:
     """A client must not use the id of a request that is still unanswered. Over different connections it may be two clients of the
@@ -201,7 +209,7 @@ _IN_FLIGHT = {
 
 
 def _reuses(message: Message, what: str, *how: str) -> list[Reuse]:
-    found = message.exchange.facts.get("reuse")
+    found = message.exchange.facts.get(REUSE)
     return [r for r in found if r.what == what and r.how in how] if found else []
 
 
@@ -215,7 +223,7 @@ def _reuses(message: Message, what: str, *how: str) -> list[Reuse]:
     era="legacy",
     severity="error",
     spec="2025-11-25 basic/index#requests",
-    needs=("fact:reuse",),
+    needs=(REUSE,),
 )
 def id_reused_in_session(message: Message) -> Iterator[Finding]:
     """Within one session a client uses each request id once, even after it was answered.
@@ -367,7 +375,7 @@ def client_posts_response(message: Message) -> Iterator[Finding]:
     if not modern and (
         exchange.request_fields.has("mcp-protocol-version")
         or exchange.endpoint.initialize_accepted
-        or not exchange.facts.get("posted-after-modern")
+        or not exchange.facts.get(POSTED_AFTER_MODERN)
     ):
         return
     yield Finding(
@@ -1353,7 +1361,7 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
 
 def _on_two_streams(message: Message) -> Iterator[Finding]:
     """A legacy session: a resumed stream repeats an answer under the same event id; under another one it is a second answer."""
-    found: list[AnsweredTwice] = message.exchange.facts.get("answered-twice", [])
+    found: list[AnsweredTwice] = message.exchange.facts.get(ANSWERED_TWICE, [])
     for twice in found:
         if twice.where == message.where:
             yield Finding(
@@ -1406,7 +1414,7 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
         "initialize": "is initialize, which must not be cancelled",
         "task": "runs as a task, which is cancelled by tasks/cancel",
     }
-    targets: list[CancelTarget] = message.exchange.facts.get("cancels", [])
+    targets: list[CancelTarget] = message.exchange.facts.get(CANCELS, [])
     for target in targets:
         if target.state in words:
             yield Finding(

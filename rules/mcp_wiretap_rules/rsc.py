@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from mcp_wiretap.rule import Finding, Severity, evidence, rule
 from mcp_wiretap.trace.legacy.session_use import was_subscribed
 from mcp_wiretap.trace.lists.catalog import is_unlisted, lists_uri
-from mcp_wiretap.trace.lists.pagination import ListView
+from mcp_wiretap.trace.lists.pagination import LIST, ListView
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.secret import one_line
@@ -307,13 +307,13 @@ def duplicate_uri(message: Message) -> Iterator[Finding]:
 
 def pages_apart(message: Message) -> bool:
     """Whether a page was read so long after the one before it that the list may have changed: entries move to the next page."""
-    view: ListView | None = message.request.exchange.facts.get("list") if message.request is not None else None
+    view: ListView | None = message.request.exchange.facts.get(LIST) if message.request is not None else None
     return view is not None and view.issuer is not None and message.at - view.issuer.at > APART_S
 
 
 def listed_twice(message: Message, member: str, label: str) -> Iterator[tuple[int, str]]:
     """The entries of a list answer that stand in it, or in the pages before it, already."""
-    view: ListView | None = message.request.exchange.facts.get("list") if message.request is not None else None
+    view: ListView | None = message.request.exchange.facts.get(LIST) if message.request is not None else None
     page = view.page if view is not None and not view.shared else None  # a shared cursor: the pages are of several clients
     if page is not None and view is not None and (view.loop or (view.issuer is not None and page.cursor in view.issuer.visited)):
         page = None  # CAC010: the same pages again

@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.authorization import Token, urls
+from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS, TOKEN, TOKENS
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import headers, jose, opaque
@@ -215,8 +216,8 @@ def state_of_another(message: Message) -> Iterator[Finding]:
         return
     if message.result.get("resultType", "complete") != "complete":
         return
-    tokens: dict[str, Token] = exchange.endpoint.facts.get("tokens") or {}
-    same = _same_user(tokens.get(round_.owner.auth), exchange.facts.get("token"))
+    tokens: dict[str, Token] = exchange.endpoint.facts.get(TOKENS) or {}
+    same = _same_user(tokens.get(round_.owner.auth), exchange.facts.get(TOKEN))
     if same:
         return
     whose = "another user" if same is False else "another Authorization"
@@ -493,7 +494,7 @@ def _way_to(value: Any, text: str) -> tuple[str | int, ...]:
     severity="warning",
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY[1:],
-    needs=("fact:session-tokens",),
+    needs=(SESSION_TOKENS,),
 )
 def session_shared(exchange: Exchange) -> Iterator[Finding]:
     """A session id is good for the user who began the session, and for nobody else.
@@ -526,8 +527,8 @@ def session_shared(exchange: Exchange) -> Iterator[Finding]:
           header Authorization: Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IiLCJpc3MiOiJpIn0.c2lnbmF0dXJl
           -> 404
     """
-    others: list[tuple[Token, str]] | None = exchange.facts.get("session-tokens")
-    token: Token | None = exchange.facts.get("token")
+    others: list[tuple[Token, str]] | None = exchange.facts.get(SESSION_TOKENS)
+    token: Token | None = exchange.facts.get(TOKEN)
     if not others or token is None:
         return
     verdicts = [(_same_user(other, token), flow) for other, flow in others]

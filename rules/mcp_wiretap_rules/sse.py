@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.operations.progress import Progress
+from mcp_wiretap.trace.operations.reissued import REISSUE
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -716,7 +717,7 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
-    needs=("fact:reissue",),
+    needs=(REISSUE,),
 )
 def reissue_reuses_id(message: Message) -> Iterator[Finding]:
     """A request whose stream broke is sent again as a new request, with a new id.
@@ -745,11 +746,11 @@ def reissue_reuses_id(message: Message) -> Iterator[Finding]:
           id 4
           -> result {"content": []}
     """
-    reissue = message.exchange.facts.get("reissue")
-    if reissue and reissue[1]:
+    reissue = message.exchange.facts.get(REISSUE)
+    if reissue is not None and reissue.same_id:
         yield Finding(
             f"the request was sent again with the id {one_line(dumps(message.rpc.id), 40)} of the broken one",
             [evidence(message.place("id"), dumps(message.rpc.id), "a new id")],
-            "info" if reissue[2] else None,  # a client that was ended and started anew counts from the same id again
-            related=(reissue[0],),
+            "info" if reissue.by_client else None,  # a client that was ended and started anew counts from the same id again
+            related=(reissue.broken,),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, Filter, Listen
+from mcp_wiretap.trace.streams.subscriptions import LIST_TYPES, LISTEN, LISTENS, Filter, Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -17,7 +17,7 @@ TASKS = "notifications/tasks"
 MOST_URIS = 500  # of one filter that are looked at
 WAIT_S = 10.0  # an acknowledgement that takes longer is missed
 ROUND_S = (30, 60, 90, 100, 120, 125, 180, 240, 300, 600, 900, 1800, 3600)  # time-outs of balancers
-LISTEN = ("subscriptions/listen",)
+LISTENING = ("subscriptions/listen",)
 _JOINTS = frozenset("/?#:=&")  # where a URI may go on to something below it
 _CLOSING = frozenset({"resultType", "_meta"})  # what a closing result is made of
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -25,7 +25,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def _listen(message: Message) -> Listen | None:
     """The listen stream that a message of the server came on; None for messages of other streams."""
-    return message.exchange.facts.get("listen")
+    return message.exchange.facts.get(LISTEN)
 
 
 def _id_place(message: Message) -> str:
@@ -43,7 +43,7 @@ def _id_place(message: Message) -> str:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def ack_not_first(message: Message) -> Iterator[Finding]:
     """The first message of a listen stream is notifications/subscriptions/acknowledged, or the error that refuses the request.
@@ -91,7 +91,7 @@ def ack_not_first(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     """A listen stream is acknowledged at once.
@@ -146,7 +146,7 @@ def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def subscription_id_missing(message: Message) -> Iterator[Finding]:
     """Every notification on a listen stream, the acknowledgement too, carries the stream's subscriptionId in `params._meta`.
@@ -194,7 +194,7 @@ def subscription_id_missing(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#receiving-notifications",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def subscription_id_wrong(message: Message) -> Iterator[Finding]:
     """The subscriptionId is the id of the listen request, the same value and JSON type.
@@ -434,7 +434,7 @@ def resource_updated_unsubscribed(message: Message) -> Iterator[Finding]:
         return
     if _covers(listen.asked, uri):
         return
-    others: list[Listen] = message.exchange.endpoint.facts.get("listens", [])
+    others: list[Listen] = message.exchange.endpoint.facts.get(LISTENS, [])
     owner = next((other for other in others if _open_at(other, message.at) and _covers(other.asked, uri)), None)
     yield Finding(
         f"an update for {one_line(uri, 80)}, which {'another stream subscribed to' if owner is not None else 'was not subscribed'}",
@@ -511,7 +511,7 @@ def request_scoped_on_listen(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
-    needs=("fact:listen",),
+    needs=(LISTEN,),
 )
 def graceful_close_shape(message: Message) -> Iterator[Finding]:
     """A server ends a listen stream by a result that carries the subscriptionId; nothing follows it.
@@ -583,7 +583,7 @@ def _closing_members(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     """A server that ends a listen stream says so by a result.
@@ -608,7 +608,7 @@ def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
           -> ack {"toolsListChanged": true}
           -> closed client
     """
-    listen: Listen | None = exchange.facts.get("listen")
+    listen: Listen | None = exchange.facts.get(LISTEN)
     if listen is None or listen.state != "cut" or not exchange.received or exchange.ended is None or exchange.dropped:
         return
     lasted = exchange.ended - exchange.requested
@@ -632,7 +632,7 @@ def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#notification-filter",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def filter_malformed(message: Message) -> Iterator[Finding]:
     """`params.notifications` is an object: boolean flags, and an array of URI strings in resourceSubscriptions.
@@ -694,7 +694,7 @@ def filter_malformed(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=f"{SUBSCRIPTIONS}#opening-a-stream",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def listen_answered_json(message: Message) -> Iterator[Finding]:
     """A listen request is answered by an event stream, or refused by an error.
@@ -713,7 +713,8 @@ def listen_answered_json(message: Message) -> Iterator[Finding]:
         modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
           -> error -32601
     """
-    if message.rpc.kind == "result" and message.exchange.stream is None:
+    reading = message.exchange.answer_reading
+    if message.rpc.kind == "result" and message.exchange.stream is None and not (reading is not None and reading.kind == "lines"):
         yield Finding(
             "subscriptions/listen was answered by a plain JSON result",
             [evidence("response.header:Content-Type", _content_type(message.exchange), "text/event-stream")],
@@ -722,6 +723,62 @@ def listen_answered_json(message: Message) -> Iterator[Finding]:
 
 def _content_type(exchange: Exchange) -> str | None:
     return exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
+
+
+@rule(
+    "SUB018",
+    "listen-not-an-event-stream",
+    "Listen stream is not text/event-stream",
+    on="exchange",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{SUBSCRIPTIONS}#opening-a-stream",
+    sep="2575",
+    always=True,
+    methods=LISTENING,
+)
+def listen_not_an_event_stream(exchange: Exchange) -> Iterator[Finding]:
+    """The response that carries a subscription is itself an event stream. Its head alone shows that it is not.
+
+    Why: clients and proxies choose by Content-Type how to read a response. One that says application/json is kept back until it
+    is whole, which a subscription never is: the client gets nothing and gives up.
+
+    Fix: answer `Content-Type: text/event-stream`, and write each message as an event.
+
+    Wrong::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> 200 application/json {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}
+          -> closed client
+
+    Right::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> closed client
+    """
+    status, fields, reading = exchange.status, exchange.response_fields, exchange.answer_reading
+    if status is None or fields is None or not 200 <= status < 300 or exchange.stream is not None:
+        return
+    value = fields.first("content-type")
+    if value is None or value.partition(";")[0].strip().lower() != "application/json":
+        return  # HDR018
+    if exchange.answer is not None and (reading is None or reading.kind != "lines"):
+        return  # a refusal, or SUB016
+    if reading is None or not exchange.received:
+        # Nothing could be read: a body without a length that its client gave up waiting for was a stream.
+        if fields.has("content-length") or exchange.ended_by == "complete":
+            return
+        found = "no message"
+    else:
+        found = f"{len(exchange.received)} messages" if len(exchange.received) > 1 else exchange.received[0].method or "a message"
+    yield Finding(
+        f"the listen stream is {one_line(value, 60)}, not text/event-stream",
+        [evidence("response.header:Content-Type", value, "text/event-stream"), Evidence("response.body:", found)],
+    )
 
 
 _FLAG_OF = {
@@ -742,7 +799,7 @@ _FLAG_OF = {
     severity="info",
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
-    methods=LISTEN,
+    methods=LISTENING,
 )
 def capability_without_flag(message: Message) -> Iterator[Finding]:
     """A client may ask for anything; what the server does not advertise will not come.
@@ -768,7 +825,7 @@ def capability_without_flag(message: Message) -> Iterator[Finding]:
           -> ack {"toolsListChanged": true}
           -> closed client
     """
-    listen: Listen | None = message.exchange.facts.get("listen")
+    listen: Listen | None = message.exchange.facts.get(LISTEN)
     capabilities = message.exchange.endpoint.capabilities
     if listen is None or capabilities is None or not message.exchange.endpoint.modern:
         return

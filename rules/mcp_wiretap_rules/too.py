@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
-from mcp_wiretap.trace.lists.fetched_schemas import address
-from mcp_wiretap.trace.lists.pagination import ListView
+from mcp_wiretap.trace.lists.fetched_schemas import FETCHED, address
+from mcp_wiretap.trace.lists.pagination import LIST, ListView
+from mcp_wiretap.trace.lists.tools import TOOLS_CHANGED
 from mcp_wiretap.trace.model import Message, ToolDefinition
-from mcp_wiretap.trace.operations.tasks import Task, TaskView
+from mcp_wiretap.trace.operations.tasks import TASK, Task, TaskView
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.schema.reading import canonical_dialect
 from mcp_wiretap.wire import revision as rev
@@ -117,8 +118,8 @@ def tool_name_duplicate(message: Message) -> Iterator[Finding]:
 def _changed_between(message: Message) -> bool:
     """Whether the server told of a change between a page and the one before it."""
     owner = message.request.exchange if message.request is not None else message.exchange
-    view: ListView | None = owner.facts.get("list")
-    changed = owner.endpoint.facts.get("tools-changed")
+    view: ListView | None = owner.facts.get(LIST)
+    changed = owner.endpoint.facts.get(TOOLS_CHANGED)
     return changed is not None and view is not None and view.issuer is not None and view.issuer.at <= changed <= message.at
 
 
@@ -249,8 +250,7 @@ def external_ref(definition: ToolDefinition) -> Iterator[Finding]:
         modern tools/list
           -> result {"tools": [{"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "string"}}}}]}
     """
-    holder = definition.message.exchange.facts if definition.message is not None else {}
-    fetched: dict[str, str] = holder.get("fetched", {})
+    fetched = definition.message.exchange.facts.get(FETCHED, {}) if definition.message is not None else {}
     for member, value in _schemas(definition):
         for remote in fits.reading_of(value).remote[:5]:
             if _KNOWN_SCHEMAS.match(remote.words):
@@ -427,7 +427,7 @@ class _Given(NamedTuple):
 
 def _task(message: Message) -> Task | None:
     """The task of a tool that an answer is about."""
-    view: TaskView | None = message.request.exchange.facts.get("task") if message.request is not None else None
+    view: TaskView | None = message.request.exchange.facts.get(TASK) if message.request is not None else None
     task = view.task if view is not None else None
     return task if task is not None and task.tool is not None and task.origin.method == "tools/call" else None
 
@@ -461,7 +461,7 @@ def _promised(message: Message) -> tuple[ToolDefinition | None, Severity | None]
     if definition is None or view.by_other:
         listed = endpoint.tools.get(str(request.params.get("name"))) if not view.unlisted and endpoint.era != "dual" else None
         return (listed if isinstance(listed, ToolDefinition) and listed.listed_at < message.at else None), "info"
-    changed = endpoint.facts.get("tools-changed", 0.0)
+    changed = endpoint.facts.get(TOOLS_CHANGED, 0.0)
     stale = view.delisted or view.seen_at < changed <= message.at or (view.stale_at is not None and view.stale_at < message.at)
     return definition, "info" if stale else None
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
-from mcp_wiretap.trace.operations.tasks import STATUSES, Task, TaskView
-from mcp_wiretap.trace.streams.subscriptions import Listen
+from mcp_wiretap.trace.operations.tasks import CANCELS_TASK, STATUSES, TASK, TASKS, Task, TaskView
+from mcp_wiretap.trace.streams.subscriptions import LISTEN, Listen
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -39,7 +39,7 @@ def _view(fact: Exchange | Message) -> TaskView | None:
     if isinstance(fact, Message) and fact.rpc.kind == "notification":
         return fact.found if isinstance(fact.found, TaskView) else None
     exchange = fact if isinstance(fact, Exchange) else (fact.request.exchange if fact.request is not None else fact.exchange)
-    return exchange.facts.get("task")
+    return exchange.facts.get(TASK)
 
 
 def _request_declares(message: Message) -> bool:
@@ -674,7 +674,7 @@ def task_ack_empty(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #task-cancellation",
     sep="2663",
     methods=("notifications/cancelled",),
-    needs=("fact:cancels-task",),
+    needs=(CANCELS_TASK,),
 )
 def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
     """A task is cancelled by tasks/cancel, not by notifications/cancelled: its call was answered when the handle came.
@@ -700,7 +700,7 @@ def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
           capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
           -> result {}
     """
-    task: Task | None = message.exchange.facts.get("cancels-task")
+    task: Task | None = message.exchange.facts.get(CANCELS_TASK)
     if task is None or task.kind != "extension":
         return
     named = message.params.get("requestId")
@@ -1013,7 +1013,7 @@ def legacy_tasks_advertised(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #task-polling",
     sep="2663",
     methods=("tasks/get", "tools/call"),
-    needs=("fact:task",),
+    needs=(TASK,),
 )
 def task_poll_interval(fact: Message | Exchange) -> Iterator[Finding]:
     """A client polls no faster than the server asks by pollIntervalMs. Measured from request to request, with 20 % to spare.
@@ -1078,7 +1078,7 @@ def task_poll_interval(fact: Message | Exchange) -> Iterator[Finding]:
     spec=f"{SPEC} #task-polling",
     sep="2663",
     methods=POLLED,
-    needs=("fact:task",),
+    needs=(TASK,),
 )
 def task_ttl(message: Message) -> Iterator[Finding]:
     """A task is kept for ttlMs after its creation; with null, for ever.
@@ -1157,7 +1157,7 @@ def _expiry_told(body: dict[str, Any]) -> str | None:
     spec=f"{SPEC} #task-status-notifications",
     sep="2663",
     methods=("notifications/tasks", "notifications/progress", "notifications/message"),
-    needs=("fact:listen", "params:taskId", "params:status"),
+    needs=(LISTEN, "params:taskId", "params:status"),
 )
 def task_notification(message: Message) -> Iterator[Finding]:
     """notifications/tasks comes only on a listen stream that asked for that taskId and was granted it, with the whole task and the
@@ -1187,7 +1187,7 @@ def task_notification(message: Message) -> Iterator[Finding]:
           -> publish notifications/tasks {"taskId": "a", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
           -> closed client
     """
-    listen: Listen | None = message.exchange.facts.get("listen")
+    listen: Listen | None = message.exchange.facts.get(LISTEN)
     if message.method != "notifications/tasks":
         if listen is not None and listen.asked.tasks:
             text = f"{message.method} on a stream of task notifications"
@@ -1279,7 +1279,7 @@ _COUNTED = re.compile(r"(.{0,200}?)([0-9]{1,18})([^0-9]*)", re.S)
 def _counted_from(message: Message, task_id: str) -> Task | None:
     """The task before, where the ids of the two are but counted."""
     origin = message.request.exchange if message.request is not None else message.exchange
-    tasks: list[Task] = origin.endpoint.facts.get("tasks") or []
+    tasks: list[Task] = origin.endpoint.facts.get(TASKS) or []
     index = next((i for i in range(len(tasks) - 1, -1, -1) if tasks[i].origin is origin), 0)
     here = _COUNTED.fullmatch(task_id[:300])
     before = tasks[index - 1] if index > 0 else None
@@ -1301,7 +1301,7 @@ def _counted_from(message: Message, task_id: str) -> Task | None:
     spec=f"{SPEC} #task-creation",
     sep="2663",
     methods=("tasks/get", "tools/call"),
-    needs=("fact:task",),
+    needs=(TASK,),
 )
 def task_mrtr_order(message: Message) -> Iterator[Finding]:
     """What a server needs to know before it begins, it asks for in the call itself (input_required), before it gives the handle.

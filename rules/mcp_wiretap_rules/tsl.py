@@ -6,7 +6,17 @@ from typing import Any
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.era.discover import advertised
 from mcp_wiretap.trace.model import Message
-from mcp_wiretap.trace.operations.tasks import STATUSES, TERMINAL, Seen, Task, TaskView
+from mcp_wiretap.trace.operations.tasks import (
+    LISTED_TASKS,
+    PROGRESS_OF_ENDED_TASK,
+    PROGRESS_OF_TASK,
+    STATUSES,
+    TASK,
+    TERMINAL,
+    Seen,
+    Task,
+    TaskView,
+)
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
@@ -51,7 +61,7 @@ def _view(message: Message) -> TaskView | None:
     if message.rpc.kind == "notification":
         return message.found if isinstance(message.found, TaskView) else None
     exchange = message.request.exchange if message.request is not None else message.exchange
-    return exchange.facts.get("task")
+    return exchange.facts.get(TASK)
 
 
 @rule(
@@ -246,7 +256,7 @@ def _takes_tasks(request: Message) -> bool:
     sep="1686",
     versions=VERSIONS,
     methods=("tools/call", "tasks/get", "tasks/list", "tasks/cancel", "notifications/tasks/status"),
-    needs=("fact:task", "fact:listed-tasks", "params:taskId"),
+    needs=(TASK, LISTED_TASKS, "params:taskId"),
 )
 def legacy_status_transition(message: Message) -> Iterator[Finding]:
     """A task begins as working; one that is completed, failed or cancelled stays so.
@@ -278,7 +288,7 @@ def legacy_status_transition(message: Message) -> Iterator[Finding]:
           -> result {"taskId": "0123456789abcdef0", "status": "completed", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
     """
     if message.request is not None and message.request.method == "tasks/list":
-        for index, (end, status) in message.request.exchange.facts.get("listed-tasks", {}).items():
+        for index, (end, status) in message.request.exchange.facts.get(LISTED_TASKS, {}).items():
             text = f"the task was {end.status} and now is listed as {status}"
             place = message.place("result", "tasks", index, "status")
             yield Finding(text, [evidence(place, status, end.status)], related=(end.flow,))
@@ -310,7 +320,7 @@ def legacy_status_transition(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC}#related-task-metadata",
     sep="1686",
     versions=VERSIONS,
-    needs=(f"meta:{RELATED}", "fact:task", "fact:progress-of-task", "result:content", "result:role", "result:action"),
+    needs=(f"meta:{RELATED}", TASK, PROGRESS_OF_TASK, "result:content", "result:role", "result:action"),
 )
 def legacy_related_task(message: Message) -> Iterator[Finding]:
     """What belongs to a task and does not name it carries `_meta["io.modelcontextprotocol/related-task"]` with the taskId: the result
@@ -368,7 +378,7 @@ def _of_task(message: Message) -> str | None:
             task_id = asked.params.get("taskId")
             return task_id if isinstance(task_id, str) else None
         return None
-    task: Task | None = message.exchange.facts.get("progress-of-task", {}).get(message.where)
+    task: Task | None = message.exchange.facts.get(PROGRESS_OF_TASK, {}).get(message.where)
     return task.id if task is not None and method == "notifications/progress" else None
 
 
@@ -588,7 +598,7 @@ def legacy_progress_after_terminal(message: Message) -> Iterator[Finding]:
           -> notify notifications/progress {"progressToken": "t", "progress": 1, "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "0123456789abcdef0"}}}
           -> result {"content": []}
     """
-    ended = message.exchange.facts.get("progress-of-ended-task", {}).get(message.where)
+    ended = message.exchange.facts.get(PROGRESS_OF_ENDED_TASK, {}).get(message.where)
     if ended is not None:
         text = f"progress of a task that was {ended.status}"
         place = message.place("params", "progressToken")

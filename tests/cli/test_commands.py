@@ -126,6 +126,16 @@ def test_a_misspelt_option_of_ours_is_refused_with_the_right_one(arguments: list
         tools.check_options(arguments, KNOWN)
 
 
+@pytest.mark.parametrize("option", ["mcp_fault=x", "mcp_er=1", "mcp_x"])
+@pytest.mark.parametrize("script", [["-s", "other.py"], ["--scripts=other.py"], ["--set", "scripts=other.py"]])
+def test_an_option_of_somebody_elses_script_is_not_refused(script: list[str], option: str) -> None:
+    tools.check_options([*script, "--set", option], KNOWN)
+
+
+def test_an_option_that_looks_like_none_of_ours_is_not_refused() -> None:
+    tools.check_options(["--set", "mcp_qqqqqq=1"], KNOWN)
+
+
 def test_options_of_mitmproxy_are_none_of_our_business() -> None:
     tools.check_options(["--set", "stream_large_bodies=1", "--mode", "reverse:http://x", "--set", "mcp_era=a=modern"], KNOWN)
 

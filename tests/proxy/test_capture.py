@@ -6,9 +6,14 @@ import logging
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mitmproxy import http
+from mitmproxy.addons.intercept import Intercept
+from mitmproxy.addons.modifybody import ModifyBody
+from mitmproxy.addons.modifyheaders import ModifyHeaders
 from mitmproxy.connection import ConnectionState
 
-from mcp_wiretap.proxy.capture import MOST_EVENTS, who_ended
+from mcp_wiretap.proxy.capture import who_ended
+from mcp_wiretap.trace.limits import Limits
 from tests.proxy import flows
 
 CLOSED, OPEN = ConnectionState.CLOSED, ConnectionState.OPEN
@@ -47,10 +52,115 @@ def test_a_json_call_is_commented_with_what_became_of_it(addon):
     assert not addon.faults.count
 
 
-def test_only_event_streams_are_streamed(addon):
-    assert not stream(addon, flows.live(), content_type="application/json")
+def test_event_streams_are_streamed(addon):
     assert callable(stream(addon, flows.live()))
     assert callable(stream(addon, flows.live(), content_type="Text/Event-Stream; charset=utf-8"))
+
+
+LISTEN = flows.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+LINE = b'{"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {"notifications": {}}}\n'
+JSON = "application/json"
+
+
+def test_a_response_without_a_length_is_passed_on_as_it_comes(addon):
+    assert callable(stream(addon, flows.live(), content_type=JSON))
+    assert callable(stream(addon, flows.live(), content_type="text/plain"))
+
+
+def test_a_response_with_a_length_is_not(addon):
+    assert not stream(addon, flows.live(), content_type=JSON, headers={"content-length": "5"})
+
+
+def test_the_answer_to_a_listen_is_whatever_it_says_of_itself(addon):
+    assert callable(stream(addon, flows.live(LISTEN.copy()), content_type=JSON, headers={"content-length": "5"}))
+
+
+def test_what_is_not_mcp_is_left_to_mitmproxy(addon):
+    flow = flows.live(http.Request.make("GET", "http://mcp.example:8000/page"))
+    assert not stream(addon, flow, content_type="text/html")
+
+
+def test_a_stream_that_another_addon_decided_on_stays_as_it_is(addon):
+    flow = flows.live()
+    addon.request(flow)
+    flow.response = flows.response(None, JSON)
+    flow.response.stream = True
+    addon.responseheaders(flow)
+    assert flow.response.stream is True
+
+
+class Changes:
+    """An addon of somebody else's that changes bodies."""
+
+    def response(self, flow):
+        flow.response.text = "changed"
+
+
+def test_where_another_addon_may_change_the_body_it_is_kept_back_for_it(addon):
+    addon.context.master.addons.add(Changes())
+    assert not stream(addon, flows.live(), content_type=JSON)
+    assert callable(stream(addon, flows.live()))
+    assert callable(stream(addon, flows.live(LISTEN.copy()), content_type=JSON))
+
+
+@pytest.mark.parametrize(
+    ("options", "kept_back"),
+    [
+        ({"intercept": "~s"}, True),
+        ({"intercept": "~t json"}, True),
+        ({"intercept": "~bs secret"}, True),
+        ({"intercept": "~q"}, False),
+        ({"intercept": "~t html"}, False),
+        ({"intercept": "~s", "intercept_active": False}, False),
+        ({"modify_body": ["/~s/a/b"]}, True),
+        ({"modify_headers": ["/~s/a/b"]}, False),
+    ],
+)
+def test_where_an_option_may_hold_or_change_the_body_it_is_kept_back_for_it(addon, options, kept_back):
+    addon.context.master.addons.add(Intercept(), ModifyBody(), ModifyHeaders())
+    for name, value in options.items():
+        addon.context.options.update(**{name: value})
+    assert callable(stream(addon, flows.live(), content_type=JSON)) is not kept_back
+
+
+def test_a_body_that_passed_at_once_is_judged_at_its_end_as_a_body(addon):
+    flow = flows.live()
+    tap = stream(addon, flow, content_type=JSON)
+    body = flows.result()
+    for chunk in (body[:10], body[10:]):
+        assert tap(chunk) == chunk
+    assert "tools/call echo -> none" in flow.comment
+    assert tap(b"") == b""
+    end(addon, flow)
+    assert flow.response.raw_content == body
+    assert flow.comment == "modern tools/call echo -> complete"
+    assert "mcp.events" not in flow.metadata
+
+
+def test_a_body_that_passed_at_once_and_is_past_the_limit_is_unchecked_and_blames_nobody():
+    with flows.proxy(mcp_max_stream=50, mcp_max_body=50) as addon:
+        flow = flows.live()
+        tap = stream(addon, flow, content_type=JSON)
+        body = flows.result({"content": [{"type": "text", "text": "x" * 100}]})
+        assert tap(body) == body
+        end(addon, flow)
+        assert flow.response.raw_content == body[:50]
+        assert flow.metadata["mcp.dropped"] == len(body) - 50
+        assert "bytes past the limit were not kept" in flow.metadata["mcp.notes"]
+        assert "HDR018" not in flow.metadata.get("mcp.rules", "")
+
+
+def test_a_listen_in_json_lines_is_the_servers_fault_though_the_client_left(addon):
+    addon.context.configure(addon, mcp_select=["SUB", "HDR"])
+    flow = flows.live(LISTEN.copy())
+    tap = stream(addon, flow, content_type=JSON)
+    tap(LINE)
+    tap(LINE[:20])
+    flow.client_conn.state = flow.server_conn.state = CLOSED
+    addon.error(flows.broken(flow))
+    assert "subscriptions/listen -> broken" in flow.comment
+    assert "the listen stream is application/json, not text/event-stream [SUB018]" in flow.comment
+    assert [m.where for m in addon.watch.inspector.exchanges[flow.id].received] == ["response.line[0]"]
 
 
 def test_chunks_pass_as_they_came_and_the_end_is_the_end(addon):
@@ -202,8 +312,11 @@ def test_a_stream_of_endless_tiny_events_leaves_a_bounded_list_of_times(addon):
     for _ in range(30):
         tap(b"data:\n\n" * 1_000)
     end(addon, flow)
-    assert len(flow.metadata["mcp.events"]) == MOST_EVENTS
-    assert flow.metadata["mcp.dropped"] == 10_000 * 7
+    most = Limits().stream_events
+    assert len(flow.metadata["mcp.events"]) == most
+    assert f"unchecked: event stream: what follows its first {most} events is not read" in flow.metadata["mcp.notes"]
+    assert flow.response.raw_content == b"data:\n\n" * 30_000
+    assert addon.watch.inspector.dropped == {"unread streams": 1}
 
 
 def test_another_addons_stream_callable_decides_what_passes(addon):

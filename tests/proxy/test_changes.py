@@ -124,7 +124,8 @@ def test_a_body_that_modify_body_changed(server, tmp_path):
     assert b"Oslo" in server.received[1]
     assert not errors(second)
     assert first.change is None
-    assert flow.comment.startswith("modern tools/call get_weather -> -32020 HeaderMismatch (request changed by modify_body)")
+    assert flow.comment.startswith("modern tools/call get_weather -> -32020 HeaderMismatch")
+    assert flow.comment.endswith("(request changed by modify_body)")
     assert flow.metadata["mcp.changed"]["by"] == "modify_body"
     assert b"Paris" in flow.metadata["mcp.changed"]["request"]["body"]
 

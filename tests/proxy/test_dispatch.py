@@ -3,11 +3,12 @@ import logging
 
 import pytest
 from mitmproxy import addons, exceptions, hooks, version
-from mitmproxy.addonmanager import traverse
+from mitmproxy.addonmanager import AddonManager, traverse
 from mitmproxy.addons.anticache import AntiCache
 from mitmproxy.addons.keepserving import KeepServing
 from mitmproxy.test import taddons, tflow
 
+from mcp_wiretap.proxy import dispatch as dispatch_module
 from mcp_wiretap.proxy.dispatch import Dispatch
 
 
@@ -176,9 +177,50 @@ def test_what_another_addon_put_in_its_place_stays(master, dispatch):
     assert master.addons.trigger_event is another
 
 
-def test_a_mitmproxy_that_is_not_known_is_left_as_it_is(master, monkeypatch, caplog):
+def test_a_mitmproxy_whose_source_is_not_known_is_left_as_it_is(master, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(version, "VERSION", "13.0.0")
+
+    async def trigger_event(self, event):
+        """A later mitmproxy does something else here."""
+
+    monkeypatch.setattr(AddonManager, "trigger_event", trigger_event)
     Dispatch(master.addons).install()
     assert "trigger_event" not in vars(master.addons)
-    assert "mitmproxy 13.0.0" in caplog.text
+    assert f"the source of mitmproxy {version.VERSION} is not a known one ({dispatch_module.fingerprint()})" in caplog.text
+
+
+def test_a_mitmproxy_without_its_source_is_left_as_it_is(master, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+
+    def no_source(thing):
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr(inspect, "getsource", no_source)
+    Dispatch(master.addons).install()
+    assert "trigger_event" not in vars(master.addons)
+    assert "there is none" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["trigger_event", "invoke_addon"])
+def test_a_manager_that_somebody_else_has_changed_stays_as_it_is(master, method, caplog):
+    caplog.set_level(logging.INFO)
+
+    async def another(*arguments):
+        pass
+
+    setattr(master.addons, method, another)
+    Dispatch(master.addons).install()
+    assert getattr(master.addons, method) is another
+    assert "trigger_event" not in vars(master.addons) or method == "trigger_event"
+    assert "somebody else" in caplog.text
+
+
+def test_the_mitmproxy_installed_here_was_looked_at():
+    """Where this fails, read mitmproxy's `addonmanager.py` anew: where it still does what `Dispatch` does, add it to KNOWN."""
+    assert dispatch_module.fingerprint() in dispatch_module.KNOWN, (version.VERSION, dispatch_module.fingerprint())
+
+
+def test_that_it_is_on_is_said(master, caplog):
+    caplog.set_level(logging.INFO)
+    Dispatch(master.addons).install()
+    assert version.VERSION in caplog.text

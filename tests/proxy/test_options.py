@@ -1,9 +1,12 @@
 """Options: what they mean, and that a value that means nothing is refused in words."""
 
+import os
+
 import pytest
 from mitmproxy import exceptions
 from mitmproxy.test import taddons
 
+from mcp_wiretap.proxy import options
 from mcp_wiretap.proxy.wiretap import Wiretap
 from tests.proxy import flows
 
@@ -89,6 +92,47 @@ def test_limits_that_change_hold_from_now_on():
         assert "more than the limit of 100" in flow.metadata["mcp.notes"]
 
 
+def test_rule_files_chosen_or_edited_while_it_runs_judge_what_comes_from_now_on(tmp_path):
+    house = tmp_path / "house.py"
+    house.write_text(HOUSE.replace("WORDS", "first words"))
+
+    def findings(addon):
+        flow = flows.live()
+        addon.request(flow)
+        exchange = addon.watch.inspector.exchanges[flow.id]
+        return [finding.message for finding in exchange.findings if finding.rule == "ACME009"]
+
+    with flows.proxy() as addon:
+        assert findings(addon) == []
+        addon.context.configure(addon, mcp_rules=[str(house)])
+        assert findings(addon) == ["first words"]
+        house.write_text(HOUSE.replace("WORDS", "other words"))
+        os.utime(house, ns=(1, 1))
+        addon.context.configure(addon, mcp_rules=[str(house)])
+        assert findings(addon) == ["other words"]
+        addon.context.configure(addon, mcp_rules=[])
+        assert findings(addon) == []
+
+
+HOUSE = """
+from mcp_wiretap.rule import Finding, rule
+
+@rule("ACME009", "always", "Always", on="post", level="must", party="client", era="both", severity="error", spec="house")
+def always(exchange):
+    yield Finding("WORDS")
+"""
+
+
+def test_a_lowered_mcp_max_state_reaches_what_is_remembered():
+    with flows.proxy() as addon:
+        for _ in range(20):
+            addon.request(flows.live())
+        assert len(addon.watch.inspector.exchanges) == 20
+        addon.context.configure(addon, mcp_max_state=4)
+        assert len(addon.watch.inspector.exchanges) == 4
+        assert {tracker.limits.state for tracker in addon.watch.inspector.trackers} == {4}
+
+
 def test_mitmproxys_own_options_are_changed_only_at_their_default():
     with flows.proxy() as addon:
         addon.running()
@@ -109,3 +153,27 @@ def test_the_comment_column_is_added_to_mitmwebs_default_columns():
                 addon.context.options.update(web_columns=columns)
             addon.running()
             assert addon.context.options.web_columns[-1] == expected
+
+
+@pytest.mark.parametrize(("given", "says"), [("mcp_comments=1", "mcp_comments; did you mean mcp_comment"), ("mcp_q=1", "mcp_q")])
+def test_an_option_that_nobody_has_is_told_when_mitmproxy_runs(given, says, caplog):
+    with taddons.context() as context:
+        addon = Wiretap()
+        context.options.set(given, "theirs_not_ours=1", defer=True)
+        context.master.addons.add(addon)
+        options.tell_unknown(context.options)
+        assert f"There is no option {says}" in caplog.text
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_an_option_of_another_addon_is_not_told(caplog):
+    class Theirs:
+        def load(self, loader):
+            loader.add_option("mcp_fault", str, "", "An option of somebody else's.")
+
+    with taddons.context() as context:
+        context.options.set("mcp_fault=x", defer=True)
+        context.master.addons.add(Theirs(), Wiretap())
+        options.tell_unknown(context.options)
+        assert not caplog.records
+        assert context.options.mcp_fault == "x"

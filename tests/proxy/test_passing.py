@@ -124,6 +124,34 @@ def test_an_event_passes_at_once(shared, server):
         assert seen - at < 0.2, f"event {number} took {seen - at:.3f} s"
 
 
+@pytest.mark.parametrize(
+    "fields", [("Transfer-Encoding: chunked",), ("Connection: close",)], ids=["in chunks", "until the connection is closed"]
+)
+def test_a_listen_stream_that_says_it_is_json_passes_at_once(server, tmp_path, fields):
+    """As the reference server of the conformance suite does it: one message a line, for ever."""
+    lines = [b'{"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}\n', b'{"n": 1}\n']
+    framed = wire.chunk if "chunked" in fields[0] else bytes
+    reply = [wire.head("200 OK", "Content-Type: application/json", *fields), 0.2, framed(lines[0]), 0.5, framed(lines[1]), 10.0]
+    listen = flows.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}}).raw_content
+    with wire.proxy(tmp_path, server) as proxy:
+        server.replies.put(reply)
+        first = len(server.sent_at)
+        with proxy.connect() as stream:
+            stream.sendall(wire.post(listen, *FIELDS[:2], "Mcp-Method: subscriptions/listen"))
+            stream.settimeout(wire.PATIENCE)
+            got, seen = b"", []
+            for wanted in (reply[0], *reply[2::2]):
+                while wanted not in got:
+                    got += stream.recv(65536)
+                seen.append(time.time())
+        assert got == reply[0] + reply[2] + reply[4]
+        for sent, arrived in zip(server.sent_at[first:], seen, strict=True):
+            assert arrived - sent < 0.2
+        flow = proxy.saved()[0]  # mitmproxy may save one twice whose end is the end of its connection
+    assert "SUB018" in flow.metadata["mcp.rules"]
+    assert flow.response.raw_content == b"".join(lines)
+
+
 def test_a_compressed_stream_passes_compressed_and_is_understood(server, tmp_path):
     body = gzip.compress(flows.event(flows.result()))
     reply = [STREAM[:-2] + b"Content-Encoding: gzip\r\n\r\n", wire.chunk(body[:15]), 0.1, wire.chunk(body[15:]), wire.LAST]

@@ -66,6 +66,7 @@ class Flow(Strict):
     messages: list[BatchMessage] | None
     outcome: Outcome
     error_code: int | None
+    error_message: str | None
     conversation: str | None
     round: int | None
     headers: list[Header]

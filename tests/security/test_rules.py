@@ -23,7 +23,7 @@ class Unprintable(Exception):
 
 
 def made(check: Callable[[Message], Iterator[Any]], severity: Any = "warning", id: str = "ACME001") -> Rule:
-    mark = rule(id, f"{id}-name", "x", on="request", level="must", party="client", era="both", severity=severity, spec="x")
+    mark = rule(id, id.lower(), "x", on="request", level="must", party="client", era="both", severity=severity, spec="x")
     found: Rule = mark(check).__rule__  # type: ignore[attr-defined]
     return found
 

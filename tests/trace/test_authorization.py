@@ -6,7 +6,7 @@ import json
 import pytest
 
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
-from mcp_wiretap.trace.authorization.steps import Token
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, STEP, TOKENS, Token
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange
@@ -85,7 +85,7 @@ ENDPOINT = "https://mcp.example:443/mcp"
 
 
 def flows_of(inspector: Inspector, url: str = ENDPOINT) -> list[AuthorizationFlow]:
-    found: list[AuthorizationFlow] = inspector.endpoints[url].facts.get("authorization", [])
+    found: list[AuthorizationFlow] = inspector.endpoints[url].facts.get(AUTHORIZATION_FLOWS, [])
     return found
 
 
@@ -154,7 +154,7 @@ def test_a_step_up_goes_on_in_the_flow_of_its_token_with_the_union_of_scopes() -
     inspector, exchanges = follow(WHOLE + STEP_UP)
     (flow,) = flows_of(inspector)
     assert [s.kind for s in flow.steps][-4:] == ["use", "challenge", "authorize", "token"]
-    up = exchanges[8].facts["authorization"].ask.step_up if not exchanges[8].released else flow.steps[-2].ask.step_up
+    up = exchanges[8].facts[STEP].ask.step_up if not exchanges[8].released else flow.steps[-2].ask.step_up
     assert (up.before, up.challenged, up.missing, up.sure) == (("read",), ("write",), (), True)
     assert flow.steps[-2].shown["scopes so far"] == "read"
     assert flow.steps[-2].shown["scopes challenged"] == "write"
@@ -263,7 +263,7 @@ def test_behind_a_reverse_proxy_the_public_names_lead_here() -> None:
 
 def test_tokens_are_known_by_whom_they_were_issued_for() -> None:
     inspector, exchanges = follow(WHOLE)
-    tokens: dict[str, Token] = inspector.endpoints[ENDPOINT].facts["tokens"]
+    tokens: dict[str, Token] = inspector.endpoints[ENDPOINT].facts[TOKENS]
     token = tokens[exchanges[-1].auth]
     assert token.part_of is flows_of(inspector)[0]
     assert (token.asked, token.granted, list(token.accepted)) == (("read",), ("read",), [ENDPOINT])
@@ -328,6 +328,6 @@ def test_how_a_resource_stands_to_an_endpoint(resource: str, relation: str) -> N
 
 def test_a_step_is_a_fact_of_its_exchange_until_that_is_let_go() -> None:
     _, exchanges = follow(REFUSED + RESOURCE)
-    step = exchanges[1].facts.get("authorization")
+    step = exchanges[1].facts.get(STEP)
     assert isinstance(step, Step) and step.kind == "resource-metadata" and step.resource is not None
     assert step.resource.form == "named" and step.resource.challenged

@@ -5,12 +5,13 @@ import json
 from typing import Any
 
 from mcp_wiretap.trace.finding import Unchecked
-from mcp_wiretap.trace.operations.tasks import MOST_REQUESTS, Task, Tasks
+from mcp_wiretap.trace.operations.tasks import MOST_REQUESTS, TASKS, Task, Tasks
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.wire.jsonrpc import MAX_ITEMS
 from tests.trace.following import follow
 
 HUGE = "x" * 200_000
-TASKS = '  capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}\n'
+WITH_TASKS = '  capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}\n'
 
 
 def js(value: Any) -> str:
@@ -41,12 +42,12 @@ def test_what_was_said_in_a_session_is_kept_cut() -> None:
 
 def created(task_id: str, more: dict[str, Any]) -> list[Task]:
     handle = {"resultType": "task", "taskId": task_id, "status": "working", "ttlMs": 60_000, **more}
-    call = f'modern tools/call {{"name": "a"}}\n{TASKS}  -> result {js(handle)}\n'
+    call = f'modern tools/call {{"name": "a"}}\n{WITH_TASKS}  -> result {js(handle)}\n'
     poll = {"resultType": "complete", "taskId": task_id, "status": "input_required", "ttlMs": 60_000, **more}
-    inspector, _ = follow(f"{call}modern tasks/get {js({'taskId': task_id})}\n{TASKS}  -> result {js(poll)}\n")
+    inspector, _ = follow(f"{call}modern tasks/get {js({'taskId': task_id})}\n{WITH_TASKS}  -> result {js(poll)}\n")
     [endpoint] = inspector.endpoints.values()
     assert inspector.tracker(Tasks) is not None
-    tasks: list[Task] = endpoint.facts["tasks"]
+    tasks: list[Task] = endpoint.facts[TASKS]
     return tasks
 
 
@@ -73,7 +74,7 @@ def test_the_filter_of_a_stream_is_cut_once_nothing_is_judged_by_it() -> None:
     one = f"modern subscriptions/listen {js(asked)}\n  -> sse\n  -> result {{}}\n"
     inspector, _ = follow('modern tools/list\n  -> result {"tools": []}\n' + one * 2)
     [endpoint] = inspector.endpoints.values()
-    first, second = endpoint.facts["listens"]
+    first, second = endpoint.facts[LISTENS]
     assert (len(first.asked.uris), len(second.asked.uris)) == (100, 5_000)
 
 

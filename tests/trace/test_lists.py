@@ -3,7 +3,7 @@
 from mcp_wiretap.example import read_script
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
-from mcp_wiretap.trace.lists.pagination import Lists, ListView
+from mcp_wiretap.trace.lists.pagination import LIST, Lists, ListView
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.model import Exchange
 
@@ -21,7 +21,7 @@ def trace(script: str) -> list[ListView]:
     inspector.held = Kept(1, 1, lambda _: None)
     for event in read_script(script):
         inspector.feed(event)
-    return [exchange.facts["list"] for exchange in inspector.exchanges.values()]
+    return [exchange.facts[LIST] for exchange in inspector.exchanges.values()]
 
 
 def page(cursor: str | None, following: str | None, *names: str, more: str = "") -> str:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.trace.era.negotiation import Step
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, STORY, UNTOLD, Step
 from mcp_wiretap.trace.events import RequestSeen
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
@@ -21,7 +21,7 @@ def links(inspector: Inspector) -> list[tuple[str, str, str]]:
 
 
 def story(exchange: Exchange) -> list[tuple[str, str, str]]:
-    steps: list[Step] = exchange.endpoint.facts["negotiation"]
+    steps: list[Step] = exchange.endpoint.facts[STORY]
     return [(step.role, step.verdict, step.result) for step in steps]
 
 
@@ -152,7 +152,7 @@ def test_a_modern_request_after_a_refused_handshake_is_a_new_opening() -> None:
 def test_the_notes_say_why_a_fallback_is_allowed_or_not() -> None:
     def notes(script: str) -> list[str]:
         _, [first, *_] = follow(script)
-        steps: list[Step] = first.endpoint.facts["negotiation"]
+        steps: list[Step] = first.endpoint.facts[STORY]
         return [step.note for step in steps]
 
     assert notes(REFUSED + SESSION) == ["", "allowed: HTTP 400, -32600 is no recognised modern error"]
@@ -165,7 +165,7 @@ def test_the_notes_say_why_a_fallback_is_allowed_or_not() -> None:
 def test_the_story_of_an_endpoint_is_bounded() -> None:
     inspector, exchanges = follow(SESSION * 60)
     assert len(story(exchanges[0])) == 40
-    assert exchanges[0].endpoint.facts["negotiation-untold"] == 20 and not inspector.dropped
+    assert exchanges[0].endpoint.facts[UNTOLD] == 20 and not inspector.dropped
 
 
 def test_clients_past_the_limit_are_forgotten() -> None:
@@ -182,7 +182,7 @@ def repeated(connections: str) -> tuple[int, str] | None:
         if isinstance(event, RequestSeen):
             event = replace(event, connection=connections[int(event.flow.removeprefix("flow-")) - 1])
         inspector.feed(event)
-    again = inspector.exchanges["flow-4"].facts["negotiation"].repeat
+    again = inspector.exchanges["flow-4"].facts[NEGOTIATION].repeat
     return None if again is None else (again.count, again.earlier)
 
 

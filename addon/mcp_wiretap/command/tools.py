@@ -8,6 +8,8 @@ from pathlib import Path
 from mcp_wiretap import selection
 from mcp_wiretap.command import Refused
 
+_SCRIPTS = ("-s", "--script", "--scripts")
+
 
 def addon_path() -> str:
     """The file to give to `mitmweb -s`."""
@@ -31,17 +33,19 @@ def run(tool: str, arguments: list[str]) -> int:
 
 
 def check_options(arguments: Sequence[str], known: frozenset[str]) -> None:
-    """Refuse an option of ours that does not exist: mitmproxy keeps a misspelt `--set mcp_...` for ever and says nothing."""
-    for value in _values(arguments, ("--set",)):
+    """Refuse an option that is one of ours but for its spelling: mitmproxy keeps a misspelt `--set mcp_...` for ever. Where other
+    scripts are loaded it may be theirs: the addon looks again when it runs (`options.tell_unknown`)."""
+    given = _values(arguments, ("--set",))
+    if _values(arguments, _SCRIPTS) or any(value.startswith("scripts=") for value in given):
+        return
+    for value in given:
         name = value.partition("=")[0]
-        if name.startswith("mcp_") and name not in known:
-            near = selection.nearest(name, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
-            raise Refused(f"--set {value}: there is no option {name}; {hint}")
+        if name.startswith("mcp_") and name not in known and (near := selection.nearest(name, known)):
+            raise Refused(f"--set {value}: there is no option {name}; did you mean {' or '.join(near)}?")
 
 
 def _refuse_twice(arguments: Sequence[str], path: str) -> None:
-    for script in _values(arguments, ("-s", "--script", "--scripts")):
+    for script in _values(arguments, _SCRIPTS):
         if Path(script).exists() and Path(script).samefile(path):
             raise Refused(f"-s {script}: the addon is loaded already; leave it out")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_wiretap.command import Refused
 from mcp_wiretap.command.file_spool import FileSpool
 from mcp_wiretap.expectation import Expectations, ExpectedEra
-from mcp_wiretap.proxy.garbage import AT_ONCE, collect_less
+from mcp_wiretap.proxy.garbage import collecting_less
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.report.collect import Collector, Input, Trace
 from mcp_wiretap.rule import RuleBook, Silence, find_rules
@@ -21,6 +21,8 @@ from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import safe
+
+MANY = 1_000  # flows for which it pays to look through all objects once before (some 50 ms)
 
 type Advance = Callable[[float], None]  # told the share of the work that was done since the last call
 
@@ -50,7 +52,6 @@ class Job:
 
 def audit(job: Job, advance: Advance | None = None) -> Trace:
     """Read the recordings of a job, judge them, leave the lines in its spool. OSError where one cannot be opened."""
-    collect_less(AT_ONCE)
     spool = FileSpool(Path(job.spool))
     try:
         return _audit(job, spool, advance)
@@ -66,7 +67,8 @@ def _audit(job: Job, spool: FileSpool, advance: Advance | None) -> Trace:
         for index, flow in enumerate(recording.flow_ids):
             places.setdefault(flow, (name, index))
     collector = Collector(spool, lambda flow: places.get(flow, (names[0], None)))
-    inspector, book = follow(recordings, job.settings, collector.retire, collector.fault, advance)
+    with collecting_less(freeze=sum(recording.flows for recording in recordings) >= MANY):
+        inspector, book = follow(recordings, job.settings, collector.retire, collector.fault, advance)
     inputs = [Input(name, recording.flows, recording.damage) for name, recording in zip(names, recordings, strict=True)]
     return collector.close(inspector, book, inputs)
 

@@ -11,11 +11,11 @@ from mcp_wiretap.pages.tools import _ui
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import SEVERITY, State, clock, host, server_name, server_version, shown, size
 from mcp_wiretap.trace.finding import RANK
-from mcp_wiretap.trace.lists.catalog import Listing, UiResource
+from mcp_wiretap.trace.lists.catalog import LISTED, UI, Listing, UiResource
 from mcp_wiretap.trace.model import Endpoint, ToolDefinition
-from mcp_wiretap.trace.summary.clientele import Who
+from mcp_wiretap.trace.summary.clientele import CLIENTELE, Who
 
-UI = "io.modelcontextprotocol/ui"
+UI_EXTENSION = "io.modelcontextprotocol/ui"
 FINDINGS = 50  # of one endpoint
 
 
@@ -40,7 +40,7 @@ def _card(ledger: Ledger, endpoint: Endpoint, zone: tzinfo | None) -> dict[str, 
     capabilities = endpoint.capabilities or {}
     declared = capabilities.get("extensions")
     server = {shown(k, 200): v for k, v in list(declared.items())[:50]} if isinstance(declared, dict) else {}
-    who: dict[Any, Who] = endpoint.facts.get("who", {})
+    who: dict[Any, Who] = endpoint.facts.get(CLIENTELE, {})
     clients: dict[str, list[str]] = {}
     for client in who.values():
         for name in client.extensions:
@@ -77,12 +77,12 @@ def _state(server: bool, client: bool, told: bool) -> State:
 
 
 def _apps(endpoint: Any, zone: tzinfo | None) -> list[dict[str, Any]]:
-    read: dict[str, UiResource] = endpoint.facts.get("ui", {})
+    read: dict[str, UiResource] = endpoint.facts.get(UI, {})
     linked: dict[str, list[str]] = {}
     for definition in endpoint.tools.values():
         if isinstance(definition, ToolDefinition) and (uri := _ui(definition.raw)):
             linked.setdefault(uri, []).append(shown(definition.name, 100))
-    listed: dict[str, Listing] = endpoint.facts.get("listed", {})
+    listed: dict[str, Listing] = endpoint.facts.get(LISTED, {})
     resources = listed["resources"].items if "resources" in listed else {}
     uris = dict.fromkeys([*linked, *(uri for uri in resources if uri.startswith("ui://")), *read])
     out = []

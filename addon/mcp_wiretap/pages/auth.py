@@ -12,6 +12,7 @@ from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import SEVERITY, State, clock, day, duration, host, idle, offset, server_name, shown
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, CHALLENGES
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import visible
 
@@ -37,7 +38,7 @@ _HOW = {
 
 
 def flows_of(tally: EndpointTally) -> list[AuthorizationFlow]:
-    found: list[AuthorizationFlow] = tally.endpoint.facts.get("authorization", [])
+    found: list[AuthorizationFlow] = tally.endpoint.facts.get(AUTHORIZATION_FLOWS, [])
     return found
 
 
@@ -63,7 +64,7 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
 
 def _unfollowed(tally: EndpointTally) -> AuthorizationFlow | None:
     """The challenges that no client has followed so far, as a timeline of their own."""
-    pending: list[Step] = tally.endpoint.facts.get("challenges", [])
+    pending: list[Step] = tally.endpoint.facts.get(CHALLENGES, [])
     if not pending:
         return None
     steps = pending[-UNFOLLOWED:]

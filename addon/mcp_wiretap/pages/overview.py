@@ -8,9 +8,12 @@ from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import State, clock, day, offset, server_name, server_version, shown
 from mcp_wiretap.report.words import plural, revisions_words
-from mcp_wiretap.trace.era.negotiation import UNTOLD, Step
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS
+from mcp_wiretap.trace.era.negotiation import STORY, UNTOLD, Step
+from mcp_wiretap.trace.lists.catalog import UI
 from mcp_wiretap.trace.model import Endpoint
-from mcp_wiretap.trace.summary.clientele import Who, leaves
+from mcp_wiretap.trace.operations.tasks import TASKS
+from mcp_wiretap.trace.summary.clientele import CLIENTELE, Who, leaves
 from mcp_wiretap.wire.secret import mask
 
 BUCKETS = 16  # of the little picture of requests over time
@@ -43,9 +46,9 @@ def summary(traces: Traces) -> dict[str, Any]:
                 continue
             eras[endpoint.era] += 1
             tools += len(endpoint.tools)
-            tasks += len(endpoint.facts.get("tasks", ()))
-            ui += len(endpoint.facts.get("ui", ()))
-            auth += len(endpoint.facts.get("authorization", ()))
+            tasks += len(endpoint.facts.get(TASKS, []))
+            ui += len(endpoint.facts.get(UI, {}))
+            auth += len(endpoint.facts.get(AUTHORIZATION_FLOWS, []))
         logs += ledger.inspector.tracker(_logs()).count
     counts = traces.severity_counts()
     return {
@@ -99,7 +102,7 @@ def endpoints(traces: Traces) -> list[dict[str, Any]]:
 def row(ledger: Ledger, tally: EndpointTally) -> dict[str, Any]:
     endpoint = tally.endpoint
     story, detail = negotiation_words(endpoint)
-    who: dict[Any, Who] = endpoint.facts.get("who", {})
+    who: dict[Any, Who] = endpoint.facts.get(CLIENTELE, {})
     names = list(dict.fromkeys(w.name for w in who.values() if w.name))
     broken = bool(tally.expectation_broken)
     severity = tally.severities
@@ -146,7 +149,7 @@ def rate(tally: EndpointTally, latest: float) -> str:
 
 def negotiation_words(endpoint: Endpoint) -> tuple[str, str]:
     """The story in two short lines."""
-    steps: list[Step] = endpoint.facts.get("negotiation", [])
+    steps: list[Step] = endpoint.facts.get(STORY, [])
     if not steps:
         if not endpoint.proven:
             return "no MCP answer yet", ""
@@ -175,8 +178,8 @@ def negotiation_words(endpoint: Endpoint) -> tuple[str, str]:
 def detail(ledger: Ledger, tally: EndpointTally, zone: tzinfo | None) -> dict[str, Any]:
     """All that an opened endpoint shows."""
     endpoint = tally.endpoint
-    steps: list[Step] = endpoint.facts.get("negotiation", [])
-    who: dict[Any, Who] = endpoint.facts.get("who", {})
+    steps: list[Step] = endpoint.facts.get(STORY, [])
+    who: dict[Any, Who] = endpoint.facts.get(CLIENTELE, {})
     capabilities = endpoint.capabilities or {}
     extensions = capabilities.get("extensions")
     started = steps[0].at if steps else 0.0

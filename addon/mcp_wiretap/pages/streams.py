@@ -8,7 +8,7 @@ from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.ledger import Ledger, worst
 from mcp_wiretap.pages.words import State, clock, day, duration, idle, offset, server_name, severities, shown
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.streams.subscriptions import Filter, Listen
+from mcp_wiretap.trace.streams.subscriptions import LISTENS, Filter, Listen
 from mcp_wiretap.trace.summary.clientele import client_key
 from mcp_wiretap.view.subject import Subject
 
@@ -24,7 +24,7 @@ URIS = 60
 
 
 def listen_of(exchange: Exchange) -> Listen | None:
-    streams: list[Listen] = exchange.endpoint.facts.get("listens", [])
+    streams: list[Listen] = exchange.endpoint.facts.get(LISTENS, [])
     return next((listen for listen in reversed(streams) if listen.flow == exchange.flow), None)
 
 
@@ -106,7 +106,7 @@ def reconnects(ledger: Ledger, exchange: Exchange, listen: Listen | None) -> int
         return sum(1 for e in earlier if e.session is exchange.session and e.http_method == "GET" and e.seq < exchange.seq)
     count = 0
     client = client_key(exchange.client_info, exchange.auth)
-    for other in exchange.endpoint.facts.get("listens", []):
+    for other in exchange.endpoint.facts.get(LISTENS, []):
         if other is listen:
             break
         before = ledger.find(other.flow)

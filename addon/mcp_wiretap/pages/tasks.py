@@ -8,7 +8,7 @@ from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import State, clock, day, duration, idle, offset, server_name, severities, shown
-from mcp_wiretap.trace.operations.tasks import Task
+from mcp_wiretap.trace.operations.tasks import TASKS, Task
 from mcp_wiretap.view.calls import question_text
 
 ROWS = 300
@@ -38,7 +38,7 @@ def _all(traces: Traces) -> list[tuple[Ledger, Task]]:
         (ledger, task)
         for ledger in traces.ledgers
         for tally in ledger.endpoints.values()
-        for task in tally.endpoint.facts.get("tasks", [])
+        for task in tally.endpoint.facts.get(TASKS, [])
     ]
 
 

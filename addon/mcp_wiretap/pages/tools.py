@@ -10,10 +10,10 @@ from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.pages.words import clock, duration, host, server_name, server_version, shown
-from mcp_wiretap.trace.lists.catalog import Listing
+from mcp_wiretap.trace.lists.catalog import LISTED, Listing
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.model import ToolDefinition
-from mcp_wiretap.trace.summary.call_counts import Calls
+from mcp_wiretap.trace.summary.call_counts import CALLS, Calls
 
 KINDS = ("tools", "resources", "prompts")
 ROWS = 300  # tools of one endpoint that are listed
@@ -33,7 +33,7 @@ def head(traces: Traces, query: Mapping[str, str]) -> dict[str, Any]:
         endpoint = tally.endpoint
         counts["tools"] += len(endpoint.tools)
         counts["excluded"] += sum(1 for d in endpoint.tools.values() if isinstance(d, ToolDefinition) and d.excluded)
-        listed: dict[str, Listing] = endpoint.facts.get("listed", {})
+        listed: dict[str, Listing] = endpoint.facts.get(LISTED, {})
         for name, listing in listed.items():
             if name != "tools":
                 counts["prompts" if name == "prompts" else "resources"] += len(listing.items)
@@ -110,8 +110,8 @@ def hints(listing: Listing | None, now: float) -> dict[str, Any]:
 
 def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone: tzinfo | None) -> dict[str, Any] | None:
     endpoint = tally.endpoint
-    listed: dict[str, Listing] = endpoint.facts.get("listed", {})
-    calls: dict[tuple[str, str], Calls] = endpoint.facts.get("calls", {})
+    listed: dict[str, Listing] = endpoint.facts.get(LISTED, {})
+    calls: dict[tuple[str, str], Calls] = endpoint.facts.get(CALLS, {})
     called = {name for method, name in calls if method == "tools/call"}
     if not endpoint.tools and not called:
         return None
@@ -227,8 +227,8 @@ def arguments(schema: Any) -> str:
 
 
 def _others(ledger: Ledger, tally: EndpointTally, chosen: Filter, kind: str, zone: tzinfo | None) -> dict[str, Any] | None:
-    listed: dict[str, Listing] = tally.endpoint.facts.get("listed", {})
-    calls: dict[tuple[str, str], Calls] = tally.endpoint.facts.get("calls", {})
+    listed: dict[str, Listing] = tally.endpoint.facts.get(LISTED, {})
+    calls: dict[tuple[str, str], Calls] = tally.endpoint.facts.get(CALLS, {})
     sources = ["prompts"] if kind == "prompts" else ["resources", "resourceTemplates"]
     items: list[dict[str, Any]] = []
     for source in sources:

@@ -5,6 +5,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from mcp_wiretap.report.words import duration, short_flow
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
 from mcp_wiretap.wire import secret
@@ -173,7 +174,7 @@ def status_state(exchange: Exchange) -> State:
         return State("off", "out", str(status))
     if status in (401, 403):
         return State("off", "lock", str(status))
-    part = exchange.facts.get("negotiation")
+    part = exchange.facts.get(NEGOTIATION)
     fell_back = part is not None and part.follow is not None and part.follow.role in ("fallback", "http+sse")
     if fell_back and status < 500 and not any(f.severity == "error" for f in exchange.findings):
         return State("off", "loop", str(status))

@@ -1,11 +1,13 @@
-"""Live flows made into the events of a trace. The bytes that pass are the bytes that came; event streams pass at once, copied.
+"""Live flows made into the events of a trace. The bytes that pass are the bytes that came; streams pass at once, copied.
 
-What mitmproxy leaves open is decided here: how an event stream is kept (bounded, whatever way it ends), and who ended it.
+What mitmproxy leaves open is decided here: which responses are streams (`passing`), how a stream is kept (bounded, whatever way
+it ends), and who ended it. Bytes go first; what they mean is looked at when they are on their way (`inspection`).
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -14,25 +16,26 @@ from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from mcp_wiretap.proxy import passing
 from mcp_wiretap.proxy.changes import Answer, Changes, Request
 from mcp_wiretap.proxy.faults import Faults
+from mcp_wiretap.proxy.inspection import Inspection
 from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.headers import Fields
 
-MOST_EVENTS = 20_000  # of one stream: each leaves its time in the flow, and a list of that length is 400 kB of the .flow file
 REFRESH = 0.5  # seconds between two pictures of an open stream: mitmweb hashes the whole body for each
 
 
 class Trace(Protocol):
     """What the capture asks of the trace it feeds."""
 
-    def feed(self, event: Event, current: HTTPFlow) -> None:
-        """Take the next event; `current` is the flow whose hook it is."""
+    def feed(self, event: Event, flow: HTTPFlow, current: Callable[[], HTTPFlow | None]) -> None:
+        """Take the next event of a flow; `current` tells, then and later, in which flow's hook that is."""
 
-    def event_count(self, trace_id: str) -> int:
-        """How many SSE events of an exchange were seen."""
+    def is_mcp(self, trace_id: str) -> bool:
+        """Whether an exchange is known to be MCP."""
 
     def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
         """An open stream has grown: show it."""
@@ -81,19 +84,23 @@ def who_ended(flow: HTTPFlow, last: float, tcp_timeout: int) -> EndedBy:
 
 
 class Tap:
-    """The stream callable of one response: hands on what it is given, copies up to the limits, tells the trace.
+    """The stream callable of one response: hands on what it is given, copies up to a limit, and has the copy looked at later.
 
     mitmproxy drops a chunk whose callable raises, and takes b"" for the end of the body: so it returns its argument, always.
+    `events`: the body is an event stream, and is read as it comes; another one is read at its end.
     """
 
-    def __init__(self, capture: "Capture", flow: HTTPFlow, trace_id: str, before: Any) -> None:
+    def __init__(self, capture: "Capture", flow: HTTPFlow, trace_id: str, before: Any, *, events: bool) -> None:
         self._capture = capture
         self._flow = flow
         self._trace_id = trace_id
         self._before = before if callable(before) else None  # another addon's callable: it still decides what passes
+        self._most = capture.limits.stream if events else max(capture.limits.stream, capture.limits.body)
         self._stored: bytes | None = None
-        self._refreshed = 0.0
+        self._refreshed = 0.0 if events else capture.clock()  # most bodies are over before anybody could look at a part of them
         self._timer: asyncio.TimerHandle | None = None
+        self._open = True
+        self.events = events
         self.kept = bytearray()
         self.passed: bytearray | None = None  # what another addon made of it, where one stands in the way
         self.dropped = 0
@@ -102,7 +109,7 @@ class Tap:
     def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
         try:
             if data:
-                self._take(data)
+                self._came(data)
         except Exception as error:
             self._capture.faults.note("event stream", error, self._flow.id)
         if self._before is not None:
@@ -118,20 +125,22 @@ class Tap:
         self.passed += whole[: max(self._capture.limits.stream - len(self.passed), 0)]
         return pieces
 
-    def _take(self, data: bytes) -> None:
+    def _came(self, data: bytes) -> None:
         self.last = now = self._capture.clock()
-        trace = self._capture.trace
-        room = self._capture.limits.stream - len(self.kept)
-        if trace.event_count(self._trace_id) >= MOST_EVENTS:
-            room = 0
+        room = self._most - len(self.kept)
         if len(data) > room:
             self.dropped += len(data) - room
             data = data[:room]
             if not data:
                 return
         self.kept += data
-        trace.feed(StreamData(self._trace_id, now, data), self._flow)
-        self._picture(now)
+        self._capture.inspection.later("event stream", self._flow, partial(self._inspect, now, data))
+
+    def _inspect(self, came: float, data: bytes) -> None:
+        if self.events:
+            self._capture.tell(StreamData(self._trace_id, came, data), self._flow)
+        if self._open:
+            self._picture(came)
 
     def _picture(self, now: float) -> None:
         """Let the user see an open stream grow, but not more often than is cheap; the last picture is never missed."""
@@ -161,6 +170,7 @@ class Tap:
             self._stored = response.raw_content = bytes(self.kept)
 
     def close(self) -> None:
+        self._open = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -168,29 +178,31 @@ class Tap:
 
 
 class Capture:
-    """Follows live flows from hook to hook."""
+    """Follows live flows from hook to hook. What the hooks of a flow return may be waited for, or not: its inspection is then not
+    done yet, and is shown when it is."""
 
     def __init__(self, trace: Trace, limits: Limits, faults: Faults, clock: Callable[[], float] = time.time) -> None:
         self.trace = trace
         self.limits = limits
         self.faults = faults
         self.clock = clock
+        self.inspection = Inspection(faults)
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
-        self.changes = Changes(trace.feed, clock)
-        self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.last`)
+        self.changes = Changes(self._tell_change, clock)
+        self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.chain`)
 
     def follows(self, flow: HTTPFlow) -> bool:
         """Whether the flow is live, or was when its request came (a killed flow is no longer live)."""
         return flow.live or flow.id in self._open
 
-    def request(self, flow: HTTPFlow) -> None:
+    def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
         if flow.is_replay == "request":
             # mitmproxy replays in place, under the same flow id: for the trace it is a new exchange.
             count = self._replays.get(flow, ("", 0))[1] + 1
             self._replays[flow] = (f"{flow.id}-replay-{count}", count)
         self._open[flow.id] = None
-        self.trace.feed(request_seen(flow, self.trace_id(flow), self.changes.received(flow)), flow)
+        return self._now("request", request_seen(flow, self.trace_id(flow), self.changes.received(flow)), flow)
 
     def request_came(self, flow: HTTPFlow) -> None:
         if flow.live:
@@ -217,7 +229,7 @@ class Capture:
     def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
         trace_id = self.trace_id(flow)
         if not self.changes.passed(flow, trace_id, self.limits.body, held=before):
-            self.trace.arrived(trace_id)
+            self.inspection.now("response", flow, partial(self.trace.arrived, trace_id))
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         response = flow.response
@@ -226,19 +238,21 @@ class Capture:
         self.changes.sent(flow, trace_id, self.limits.body)
         self.changes.answered(flow, trace_id)
         started = response_started(flow, trace_id)
-        self.trace.feed(started, flow)
-        # Of a response that an addon made (replay, map local) the content is there, and a callable would never be called.
-        if response.data.content is None and is_event_stream(started.fields.first("content-type") or ""):
-            tap = Tap(self, flow, trace_id, response.stream)
+        self._now("responseheaders", started, flow)
+        if response.data.content is not None:
+            return  # an addon made it (replay, map local): a callable would never be called
+        events = is_event_stream(started.fields.first("content-type") or "")
+        if events or passing.is_stream(flow, mcp=self.trace.is_mcp(trace_id)):
+            tap = Tap(self, flow, trace_id, response.stream, events=events)
             self._open[flow.id] = tap
             response.stream = tap
 
-    def response(self, flow: HTTPFlow) -> None:
+    def response(self, flow: HTTPFlow) -> Awaitable[None] | None:
         assert flow.response is not None
         data = flow.response.data
-        self._end(flow, data.timestamp_end or self.clock(), "complete", None)
+        return self._end(flow, data.timestamp_end or self.clock(), "complete", None)
 
-    def error(self, flow: HTTPFlow, tcp_timeout: int) -> None:
+    def error(self, flow: HTTPFlow, tcp_timeout: int) -> Awaitable[None] | None:
         assert flow.error is not None
         if flow.id not in self._open:
             self.request(flow)
@@ -249,33 +263,50 @@ class Capture:
             last = head or flow.request.data.timestamp_end or flow.request.data.timestamp_start
         self.changes.sent(flow, self.trace_id(flow), self.limits.body)
         ended_by = who_ended(flow, last, tcp_timeout)
-        self._end(flow, flow.error.timestamp, ended_by, failure(flow.error.msg, ended_by))
+        return self._end(flow, flow.error.timestamp, ended_by, failure(flow.error.msg, ended_by))
 
-    def _end(self, flow: HTTPFlow, at: float, ended_by: EndedBy, error: str | None) -> None:
+    def _end(self, flow: HTTPFlow, at: float, ended_by: EndedBy, error: str | None) -> Awaitable[None] | None:
         trace_id = self.trace_id(flow)
         tap = self._open.pop(flow.id, None)
         response = flow.response
-        body: bytes | None = None
-        streamed, dropped = False, 0
         if tap is not None:
             tap.close()
             # After the body is in the flow: a fault in the trace must not cost it.
-            streamed, dropped, kept = True, tap.dropped, bytes(tap.kept)
+            kept: bytes | None = bytes(tap.kept)
+            body, streamed, dropped = None if tap.events else kept, tap.events, tap.dropped
             self.changes.given(flow, kept)
         else:
-            body = self.changes.given(flow, response.data.content if response is not None else None)
+            body, streamed, dropped = response.data.content if response is not None else None, False, 0
+            body = self.changes.given(flow, body)
             if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
-                self.trace.feed(StreamData(trace_id, at, body[: self.limits.stream], timed=False), flow)
-                streamed, body = True, None
+                data = StreamData(trace_id, at, body[: self.limits.stream], timed=False)
+                self._now("response", data, flow)
+                body, streamed = None, True
         passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
         waits = self.watches_ends and error is None  # for the end of the chain
         later = waits or self.changes.differs(flow, passed)
-        self.trace.feed(ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, on_its_way=later), flow)
+        ended = ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, on_its_way=later)
+        unfinished = self._now("response", ended, flow)
         if passed is not None or not waits:
             self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)
+        return unfinished
+
+    def _tell_change(self, event: Event, flow: HTTPFlow) -> None:
+        self._now("change", event, flow)
+
+    def _now(self, hook: str, event: Event, flow: HTTPFlow) -> Awaitable[None] | None:
+        return self.inspection.now(hook, flow, partial(self.tell, event, flow))
+
+    def tell(self, event: Event, flow: HTTPFlow) -> None:
+        """Let the trace have an event, when its turn has come."""
+        self.trace.feed(event, flow, self._current)
+
+    def _current(self) -> HTTPFlow | None:
+        return self.inspection.inside
 
     def close(self) -> None:
         """mitmproxy is going down: what was kept of open streams goes into their flows before they are saved."""
+        self.inspection.drain()
         for tap in self._open.values():
             if tap is not None:
                 try:

@@ -42,88 +42,82 @@ class Ends(Protocol):
         """The answer goes to the client."""
 
 
-class First:
+class _Placed:
+    """An object with a place of its own in the chain (private to mitmproxy: `chain`)."""
+
+    def __init__(self, ends: Ends, faults: Faults) -> None:
+        self.ends = ends
+        self.faults = faults
+
+    def place(self) -> None:
+        """Join the chain, at its end."""
+        ctx.master.addons.add(self)
+
+    def leave(self) -> None:
+        """Leave the chain as it was."""
+        if self in ctx.master.addons.chain:
+            ctx.master.addons.remove(self)
+
+    def told(self, tell: Callable[[HTTPFlow], None], flow: HTTPFlow) -> None:
+        """A fault of ours harms nobody."""
+        try:
+            tell(flow)
+        except Exception as error:
+            self.faults.note("passing message", error, flow.id)
+
+
+class First(_Placed):
     """Put at the start of the chain by `place`."""
 
     name = "mcpwiretapfirst"
 
-    def __init__(self, ends: Ends, faults: Faults) -> None:
-        self.ends = ends
-        self.faults = faults
-
     def place(self) -> None:
-        """Join the chain (private to mitmproxy: `chain`)."""
-        manager = ctx.master.addons
-        manager.add(self)
-        manager.chain.remove(self)
-        manager.chain.insert(0, self)
+        super().place()
+        chain = ctx.master.addons.chain
+        chain.remove(self)
+        chain.insert(0, self)
 
     def requestheaders(self, flow: HTTPFlow) -> None:
-        self._told(self.ends.request_came, flow)
+        self.told(self.ends.request_came, flow)
 
     def request(self, flow: HTTPFlow) -> None:
-        self._told(self.ends.request_came, flow)
+        self.told(self.ends.request_came, flow)
 
     def response(self, flow: HTTPFlow) -> None:
-        self._told(self.ends.response_came, flow)
-
-    def _told(self, tell: Callable[[HTTPFlow], None], flow: HTTPFlow) -> None:
-        try:
-            tell(flow)
-        except Exception as error:
-            self.faults.note("message came", error, flow.id)
+        self.told(self.ends.response_came, flow)
 
 
-class BeforeSave:
-    """Put in front of mitmproxy's `save` by `place`."""
+class BeforeSave(_Placed):
+    """Put in front of mitmproxy's `save` by `place`; where there is none, it has nothing to do."""
 
     name = "mcpwiretapsave"
 
-    def __init__(self, ends: Ends, faults: Faults) -> None:
-        self.ends = ends
-        self.faults = faults
-
     def place(self) -> None:
-        """Join the chain (private to mitmproxy: `chain`). Without `save` there is nothing to stand in front of."""
-        manager = ctx.master.addons
-        save = manager.get("save")
-        if save not in manager.chain:
-            return
-        manager.add(self)
-        manager.chain.remove(self)
-        manager.chain.insert(manager.chain.index(save), self)
+        save = ctx.master.addons.get("save")
+        if save in ctx.master.addons.chain:
+            super().place()
+            chain = ctx.master.addons.chain
+            chain.remove(self)
+            chain.insert(chain.index(save), self)
 
     def response(self, flow: HTTPFlow) -> None:
-        try:
-            self.ends.response_settles(flow)
-        except Exception as error:
-            self.faults.note("response settles", error, flow.id)
+        self.told(self.ends.response_settles, flow)
 
 
-class Last:
-    """`ends` is asked for each flow; a fault of ours harms nobody."""
+class Last(_Placed):
+    """At the end of the chain."""
 
     name = "mcpwiretaplast"
-
-    def __init__(self, ends: Ends, faults: Faults) -> None:
-        self.ends = ends
-        self.faults = faults
 
     async def request(self, flow: HTTPFlow) -> None:
         before: Request | None = None
         if flow.intercepted:
             before = Request(head_of(flow), flow.request.data.content)
             await _resumed(flow)
-        try:
-            self.ends.request_leaves(flow, before)
-        except Exception as error:
-            self.faults.note("request leaves", error, flow.id)
+        self.told(lambda leaving: self.ends.request_leaves(leaving, before), flow)
 
     def responseheaders(self, flow: HTTPFlow) -> None:
-        try:
-            self.ends.response_head_leaves(flow)
-        except Exception as error:
-            self.faults.note("response head leaves", error, flow.id)
+        self.told(self.ends.response_head_leaves, flow)
 
     async def response(self, flow: HTTPFlow) -> None:
         before: Answer | None = None
@@ -131,10 +125,7 @@ class Last:
             data = flow.response.data
             before = Answer(data.status_code, data.headers.fields, data.content)
             await _resumed(flow)
-        try:
-            self.ends.response_leaves(flow, before)
-        except Exception as error:
-            self.faults.note("response leaves", error, flow.id)
+        self.told(lambda leaving: self.ends.response_leaves(leaving, before), flow)
 
 
 async def _resumed(flow: HTTPFlow) -> None:

@@ -1,20 +1,38 @@
 """Hooks brought to the addons that have them, and no others. mitmproxy asks each of its some forty addons for each of the eight
 hooks of a request, with a context manager and a coroutine for each: a third of what the request costs it.
 
-The one place that touches mitmproxy's addon manager (private: `chain`, `trigger_event`, `invoke_addon`, `safecall`). Where it
-is not as it was in mitmproxy 12, nothing is changed.
+The one place that touches mitmproxy's addon manager (private: `chain`, `trigger_event`, `invoke_addon`, `safecall`). Where its
+source is not one that was read and found to do the same, nothing is changed.
 """
 
+import hashlib
 import inspect
 import logging
 from typing import Literal
 
 from mitmproxy import exceptions, hooks, version
-from mitmproxy.addonmanager import AddonManager, safecall
+from mitmproxy.addonmanager import AddonManager, safecall, traverse
 
 logger = logging.getLogger(__name__)
 
-_KNOWN = "12."
+# What `fingerprint` gives, and of which mitmproxy. A new one is added after its source was read: the same order, errors, halts.
+KNOWN = {"5de81c87e71412c5": "12.2.3 to 12.3.1"}
+
+
+def fingerprint() -> str | None:
+    """Tells one source of mitmproxy's dispatch from another. None where there is no source (a frozen build)."""
+    parts = (
+        AddonManager.trigger_event,
+        AddonManager.invoke_addon,
+        getattr(AddonManager, "_iter_hooks", None),
+        safecall,
+        traverse,
+    )
+    try:
+        source = "\n".join(inspect.getsource(part) for part in parts if part is not None)
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 class Dispatch:
@@ -31,11 +49,21 @@ class Dispatch:
         self._asked: dict[str, list[tuple[object, bool]]] = {}  # hook -> who of this chain is asked, and whether directly
 
     def install(self) -> None:
-        """Take the place of the manager's own method."""
-        if not version.VERSION.startswith(_KNOWN):
-            logger.info(f"mitmproxy {version.VERSION} is not known to the inspector: hooks are called its own, slower way.")
+        """Take the place of the manager's own method. Says at level INFO whether it did."""
+        if vars(self.manager).get("trigger_event") == self.trigger_event:
+            return
+        if "trigger_event" in vars(self.manager) or "invoke_addon" in vars(self.manager):
+            logger.info("mcp_fast_hooks: somebody else has changed how mitmproxy calls its addons; that stays.")
+            return
+        found = fingerprint()
+        if found not in KNOWN:
+            logger.info(
+                f"mcp_fast_hooks: the source of mitmproxy {version.VERSION} is not a known one ({found or 'there is none'}): "
+                "hooks are called its own, slower way."
+            )
             return
         self.manager.trigger_event = self.trigger_event  # type: ignore[method-assign]
+        logger.info(f"mcp_fast_hooks: mitmproxy {version.VERSION} calls only the addons that have the hook; false turns it off.")
 
     def remove(self) -> None:
         """Give the manager its own method back."""

@@ -1,7 +1,7 @@
 """Faults of our own: caught, counted, said once, listed. Traffic never notices (DESIGN.md "Fail open")."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Protocol, cast
@@ -47,21 +47,25 @@ class HasFaults(Protocol):
     def faults(self) -> Faults: ...
 
 
-def fail_open[S: HasFaults, **P](hook: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """A hook of the addon whose exceptions end here."""
+type Hook[S, **P] = Callable[Concatenate[S, P], Awaitable[None] | None]
+
+
+def fail_open[S: HasFaults, **P](hook: Hook[S, P]) -> Hook[S, P]:
+    """A hook of the addon whose exceptions end here. What it returns is waited for by mitmproxy."""
 
     name = hook.__name__
 
     @wraps(hook)
-    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[None] | None:
         try:
-            hook(self, *args, **kwargs)
+            return hook(self, *args, **kwargs)
         except BaseException as error:  # SystemExit ends a connection, CancelledError makes a request wait for ever
             if is_interrupt(error):
                 raise
             self.faults.note(name, error, _flow_id(args))
+            return None
 
-    return cast(Callable[Concatenate[S, P], None], guarded)
+    return cast(Hook[S, P], guarded)
 
 
 def _flow_id(args: tuple[Any, ...]) -> str | None:

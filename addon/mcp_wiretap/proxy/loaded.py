@@ -45,13 +45,13 @@ class Loaded:
     def took(self, flow: HTTPFlow) -> None:
         """A loaded flow, at its `response` or `error` hook (there may be both)."""
         if self._flows.get(flow.id) is not flow:
-            if len(self._flows) >= self._settings.limits.state:
+            while len(self._flows) >= self._settings.limits.state:
                 del self._flows[next(iter(self._flows))]  # it keeps its provisional verdict
             self._flows[flow.id] = flow
             if self._provisional is None:
                 self._provisional = self._watch()
             for event in self._events(flow):
-                self._provisional.feed(event, flow)
+                self._provisional.feed(event, flow, lambda: flow)
         self._wait()
 
     def find(self, flow: Flow) -> tuple[Watch, Exchange] | None:

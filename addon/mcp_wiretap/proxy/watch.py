@@ -38,7 +38,7 @@ class Watch:
 
     def use(self, settings: Settings) -> None:
         """The options changed: judge what comes from now on by them."""
-        if (settings.select, settings.ignore) != (self.settings.select, self.settings.ignore):
+        if settings.judging != self.settings.judging:
             self.book = settings.book()
             self.inspector.judge = self._before(self.book)
         if settings.expectations != self.settings.expectations:
@@ -46,19 +46,17 @@ class Watch:
                 era = settings.expected(endpoint.url)
                 endpoint.expected = "modern" if era == "modern" else "legacy" if era == "legacy" else None
         if settings.limits != self.settings.limits:
-            self.inspector.limits = settings.limits
-            for tracker in self.inspector.trackers:
-                tracker.limits = settings.limits
+            self.inspector.resize(settings.limits)
         self.settings = settings
 
-    def feed(self, event: Event, current: HTTPFlow) -> None:
-        """Take the next event of a flow, in the hook of that flow."""
+    def feed(self, event: Event, flow: HTTPFlow, current: Callable[[], HTTPFlow | None] = lambda: None) -> None:
+        """Take the next event of a flow; `current` tells in which flow's hook that is, asked when it was inspected."""
         if event.flow not in self.flows:
-            self.flows[event.flow] = current
+            self.flows[event.flow] = flow
         changed = self.follow(event)
         if isinstance(event, ResponseStarted) and len(changed) == 1 and not (changed[0].stream or changed[0].faults):
             return  # what its end brings is written once
-        self.show(changed, current)
+        self.show(changed, current())
 
     def follow(self, event: Event) -> list[Exchange]:
         """Take the next event; the exchanges whose verdict changed."""
@@ -102,9 +100,9 @@ class Watch:
                         found[flow] = round_
         return found.values()
 
-    def event_count(self, trace_id: str) -> int:
+    def is_mcp(self, trace_id: str) -> bool:
         exchange = self.inspector.exchanges.get(trace_id)
-        return exchange.stream.count if exchange is not None and exchange.stream is not None else 0
+        return exchange is not None and exchange.kind == "mcp"
 
     def arrived(self, trace_id: str) -> None:
         """The answer went to the client as it came."""

@@ -1,7 +1,7 @@
 """The addon object. Its hooks translate and delegate; what they do is in the modules beside this one."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from mitmproxy import contentviews, ctx, hooks
 from mitmproxy.addonmanager import Loader
@@ -16,7 +16,7 @@ from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
-from mcp_wiretap.proxy.garbage import LIVE, collect_less
+from mcp_wiretap.proxy.garbage import Frozen
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
@@ -44,12 +44,12 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
-        self._last: Last | None = None
+        self._ends: tuple[First, BeforeSave, Last] | None = None
         self._running = False
+        self._frozen = Frozen()
         self._over = False
 
     def load(self, loader: Loader) -> None:
-        collect_less(LIVE)
         options.add(loader)
         self.contentview = McpContentview(self.find, self.settings, self.faults)
         contentviews.add(self.contentview)
@@ -63,12 +63,22 @@ class Wiretap(Commands, Repeating):
             self._send_to(ctx.options.mcp_otlp_endpoint)
         if self._running:
             self._watch_ends()
+        if self._dispatch is not None and "mcp_fast_hooks" in updated:
+            self._dispatch_hooks()
 
     def running(self) -> None:
         self._running = True
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, bind_keys, self._mount_pages, self._dispatch_hooks, self._watch_ends):
+        for step in (
+            _prepare_mitmproxy,
+            _tell_unknown,
+            bind_keys,
+            self._mount_pages,
+            self._dispatch_hooks,
+            self._watch_ends,
+            self._freeze,
+        ):
             try:
                 step()
             except Exception as error:
@@ -80,13 +90,16 @@ class Wiretap(Commands, Repeating):
             self._capture.changes.came(flow)
 
     @fail_open
-    def request(self, flow: HTTPFlow) -> None:
+    def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        unfinished = None
         try:
             if flow.live and self._capture is not None and not self._over:
-                self._capture.request(flow)
+                unfinished = self._capture.request(flow)
         finally:  # a fault of the trace must not let a request go to the real server
             if flow.live and self.replaying is not None:
                 self.replaying.request(flow)
+        # A filter may hold the request for what is found in it; else it goes on, and is looked at meanwhile.
+        return unfinished if getattr(ctx.options, "intercept_active", False) else None
 
     @fail_open
     def responseheaders(self, flow: HTTPFlow) -> None:
@@ -96,31 +109,37 @@ class Wiretap(Commands, Repeating):
             self._capture.responseheaders(flow)
 
     @fail_open
-    def response(self, flow: HTTPFlow) -> None:
+    def response(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        unfinished = None
         if self.replaying is not None:
             self.replaying.over(flow)
         if self._capture is not None and self._capture.follows(flow):
-            self._capture.response(flow)
+            unfinished = self._capture.response(flow)
         elif self.loaded is not None:
             self.loaded.took(flow)
-        dumping.tell(flow)
+        return _tell_when_done(unfinished, flow)
 
     @fail_open
-    def error(self, flow: HTTPFlow) -> None:
+    def error(self, flow: HTTPFlow) -> Awaitable[None] | None:
         if self._over or self._capture is None or self.loaded is None:
-            return
+            return None
+        unfinished = None
         if self._capture.follows(flow):
-            self._capture.error(flow, ctx.options.tcp_timeout)
+            unfinished = self._capture.error(flow, ctx.options.tcp_timeout)
         elif not flow.live:
             self.loaded.took(flow)
-        dumping.tell(flow)
         if self.replaying is not None:
             self.replaying.over(flow)
+        return _tell_when_done(unfinished, flow)
 
     @fail_open
     def done(self) -> None:
         if self._dispatch is not None:
             self._dispatch.remove()
+        self._frozen.thaw()
+        for each in self._ends or ():
+            each.leave()
+        self._ends = None
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
             self._over = True
             self._capture.close()
@@ -182,20 +201,31 @@ class Wiretap(Commands, Repeating):
 
     def _watch_ends(self) -> None:
         """An object at the end of the chain, while anything there may change what passes."""
-        if self._capture is None:
+        capture = self._capture
+        if capture is None:
             return
-        scripts = self._capture.changes.scripts = changes.other_scripts(self)
+        scripts = capture.changes.scripts = changes.other_scripts(self)
         wanted = changes.may_change(scripts)
-        if wanted and self._last is None:
-            self._last = Last(self._capture, self.faults)
-            First(self._capture, self.faults).place()
-            BeforeSave(self._capture, self.faults).place()
-            ctx.master.addons.add(self._last)
-        self._capture.watches_ends = self._last is not None
+        if wanted and self._ends is None:
+            faults = self.faults
+            self._ends = First(capture, faults), BeforeSave(capture, faults), Last(capture, faults)
+            for each in self._ends:
+                each.place()
+        capture.watches_ends = self._ends is not None
 
     def _dispatch_hooks(self) -> None:
-        self._dispatch = Dispatch(ctx.master.addons)
-        self._dispatch.install()
+        if self._dispatch is None:
+            self._dispatch = Dispatch(ctx.master.addons)
+        if ctx.options.mcp_fast_hooks:
+            self._dispatch.install()
+        else:
+            self._dispatch.remove()
+
+    def _freeze(self) -> None:
+        """Everything is loaded. Not where the addon comes into a proxy that has flows already."""
+        view = getattr(ctx.master, "view", None)
+        if not (view is not None and len(view)):
+            self._frozen.freeze()
 
     def _use(self, settings: options.Settings) -> None:
         if self.watch is None or self.loaded is None or self._capture is None:
@@ -208,9 +238,26 @@ class Wiretap(Commands, Repeating):
         self._capture.limits = settings.limits
 
 
+def _tell_when_done(unfinished: Awaitable[None] | None, flow: HTTPFlow) -> Awaitable[None] | None:
+    """Let mitmdump print what is known of a flow, once it was inspected."""
+    if unfinished is None:
+        dumping.tell(flow)
+        return None
+
+    async def then() -> None:
+        await unfinished
+        dumping.tell(flow)
+
+    return then()
+
+
 def _tell(flows: Sequence[HTTPFlow]) -> None:
     """Let the UIs show flows anew."""
     ctx.master.addons.trigger(hooks.UpdateHook(flows))
+
+
+def _tell_unknown() -> None:
+    options.tell_unknown(ctx.options)
 
 
 def _prepare_mitmproxy() -> None:

@@ -1,11 +1,14 @@
 """An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
 
-ERA METHOD [NAME] -> OUTCOME [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
+ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
+
+WORDS are the other side's own. A warning or an error is the headline; notes are counted where the words say more.
 """
 
 from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
+from mcp_wiretap.trace.summary.error_words import quoted
 from mcp_wiretap.wire import secret
 from mcp_wiretap.wire.revision import error_name
 
@@ -15,6 +18,8 @@ VALUE = 400  # characters of one metadata value
 MARKS = {"error": ":red_circle:", "warning": ":yellow_circle:"}
 ROUND_MARK = ":repeat:"
 _ROUNDS = ("requestState", "inputResponses")
+_OF_FORM = frozenset({"HTS017", "RPC008", "RPC010"})  # the form of a refusal: what it is for says more
+_ASIDE = frozenset({"ERA003", "PAR023", "PAR031"})  # notes of how it went, not of something wrong
 
 
 def comment(exchange: Exchange) -> str:
@@ -28,30 +33,53 @@ def comment(exchange: Exchange) -> str:
     elif exchange.kind != "mcp":
         words.append(shown(exchange.endpoint.url, NAME))
     line = f"{' '.join(words)} -> {outcome(exchange)}"
+    if said := in_words(exchange):
+        line += f" {said}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
     if exchange.change is not None:
         line += f" ({change.short(exchange.change)})"
-    worst = worst_finding(exchange)
-    if worst is not None:
-        line += f": {shown(worst.message, MESSAGE)} [{worst.rule}]"
-        others = len(exchange.findings) - 1
-        if others:
-            line += f" (+{others})"
-    return line
+    return line + _finding(exchange)
+
+
+def in_words(exchange: Exchange) -> str:
+    """What the other side said of a failure, in quotes; "" where it said nothing."""
+    return quoted(exchange.error_message) if exchange.error_message is not None else ""
+
+
+def _finding(exchange: Exchange) -> str:
+    """The finding that the line ends with, and how many more there are."""
+    headline = headline_of(exchange)
+    others = [f for f in _told(exchange) if f is not headline]
+    more = f" (+{len(others)})" if others else ""
+    if headline is None:
+        notes = all(f.severity in (None, "info") for f in others)
+        return f"{more[:-1]} note{'' if len(others) == 1 else 's'})" if others and notes else more
+    message = headline.message
+    if exchange.outcome == "error" and message.startswith(f"{outcome(exchange)} "):
+        message = message[len(outcome(exchange)) + 1 :]  # the line says it already
+    return f": {shown(message, MESSAGE)} [{headline.rule}]{more}"
 
 
 def outcome(exchange: Exchange) -> str:
     """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events."""
     if exchange.outcome == "error":
         if exchange.error_code is not None:
-            name = error_name(exchange.error_code)
-            return f"{exchange.error_code} {name}" if name else str(exchange.error_code)
+            return _code(exchange.error_code)
         return f"HTTP {exchange.status}" if exchange.status is not None else "error"
+    if exchange.outcome == "complete" and exchange.error_message is not None and exchange.error_code is None:
+        return "complete, isError"
+    if exchange.outcome in ("accepted", "complete") and exchange.error_code is not None:
+        return f"{exchange.outcome}, answers {_code(exchange.error_code)}"
     if exchange.outcome == "stream":
         count = exchange.stream.count if exchange.stream is not None else 0
         return f"stream, {count} event{'' if count == 1 else 's'}"
     return exchange.outcome
+
+
+def _code(code: int) -> str:
+    name = error_name(code)
+    return f"{number(code)} {name}" if name else str(number(code))
 
 
 def mrtr(exchange: Exchange) -> str:
@@ -68,9 +96,17 @@ def is_mrtr(conversation: Conversation) -> bool:
     return any(link.by in _ROUNDS for link in conversation.links)
 
 
-def worst_finding(exchange: Exchange) -> Finding | None:
-    """The first of the most severe findings."""
-    return max(exchange.findings, key=lambda f: RANK[f.severity or "info"], default=None)
+def headline_of(exchange: Exchange) -> Finding | None:
+    """The finding that the line of an exchange spells out, the first of the most severe. Where the other side's words say why it
+    failed, no note takes their place, nor what is wrong with the form of the refusal."""
+    found = _told(exchange)
+    if exchange.error_message is not None and exchange.outcome in ("error", "broken"):
+        found = [f for f in found if f.rule not in _OF_FORM and f.severity not in (None, "info")]
+    return max(found, key=lambda f: (RANK[f.severity or "info"], f.rule not in _OF_FORM), default=None)
+
+
+def _told(exchange: Exchange) -> list[Finding]:
+    return [f for f in exchange.findings if f.rule not in _ASIDE]
 
 
 def mark(exchange: Exchange) -> str:
@@ -99,6 +135,8 @@ def metadata(exchange: Exchange) -> dict[str, str | int]:
         if exchange.conversation is not None and exchange.round is not None:
             found["mcp.conversation"] = exchange.conversation.id
             found["mcp.round"] = exchange.round
+    if exchange.error_message is not None:
+        found["mcp.error"] = shown(exchange.error_message, VALUE)
     if exchange.findings:
         found["mcp.rules"] = " ".join(dict.fromkeys(f.rule for f in exchange.findings))
         found["mcp.severity"] = exchange.severity or "info"

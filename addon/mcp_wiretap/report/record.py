@@ -69,6 +69,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
     tail = encode({
         "outcome": exchange.outcome,
         "error_code": exchange.error_code,
+        "error_message": optional(exchange.error_message),
         "conversation": text(conversation.id) if conversation is not None else None,
         "round": exchange.round,
         "headers": [_header(check) for check in exchange.header_checks],

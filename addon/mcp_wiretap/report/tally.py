@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from mcp_wiretap.report import failures
+from mcp_wiretap.report.failures import Failure
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Unchecked
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
 
@@ -15,6 +17,7 @@ EXAMPLES = 3  # of one group of findings
 CONVERSATIONS = 100  # that went well, and as many that did not
 ENDPOINTS = 5_000
 MESSAGES = 1_000  # different ones of one group that are counted
+FAILURES = 1_000  # different ones
 REASONS = 1_000  # pairs of (what, why) that were not checked
 
 
@@ -87,6 +90,7 @@ class Tally:
 
     flows: int = 0
     mcp_flows: int = 0
+    operations: int = 0  # flows that belong to MCP, preflights and steps of authorization among them
     flows_with_findings: int = 0
     faults: int = 0
     first: float | None = None
@@ -96,6 +100,7 @@ class Tally:
     endpoints: dict[tuple[str, str], EndpointRow] = field(default_factory=dict)
     conversations: list[ConversationRow] = field(default_factory=list)
     statuses: dict[str, int] = field(default_factory=dict)  # conversations by status
+    failures: dict[tuple[str, ...], Failure] = field(default_factory=dict)
     reasons: dict[tuple[str, str], Reason] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -110,6 +115,9 @@ class Tally:
         self.last = ended if self.last is None or ended > self.last else self.last
         if exchange.kind == "mcp":
             self.mcp_flows += 1
+        if exchange.kind != "other":
+            self.operations += 1
+            self._failed(failures.of(exchange, input_))
         if exchange.findings:
             self.flows_with_findings += 1
         if exchange.kind == "mcp" or exchange.endpoint.proven:
@@ -154,6 +162,22 @@ class Tally:
                     finding.message, finding.evidence[:EXAMPLES],
                 )
             )  # fmt: skip
+
+    def _failed(self, failure: Failure | None) -> None:
+        if failure is None:
+            return
+        key = failures.key(failure)
+        if (there := self.failures.get(key)) is not None:
+            there.add(failure)
+        elif len(self.failures) < FAILURES:
+            self.failures[key] = failure
+        else:
+            self.drop("failures of the report", failure.count)
+
+    @property
+    def failed(self) -> int:
+        """Operations that failed, without those that the protocol foresees."""
+        return sum(failure.count for failure in self.failures.values() if not failure.foreseen)
 
     def _reason(self, unchecked: Unchecked, flow: str) -> None:
         key = (unchecked.what, unchecked.why)
@@ -208,7 +232,10 @@ class Tally:
         """Take in the tally of another trace."""
         self.flows += later.flows
         self.mcp_flows += later.mcp_flows
+        self.operations += later.operations
         self.flows_with_findings += later.flows_with_findings
+        for failure in later.failures.values():
+            self._failed(failure)
         self.faults += later.faults
         self.first = _least(min, self.first, later.first)
         self.last = _least(max, self.last, later.last)

@@ -23,6 +23,7 @@ from mcp_wiretap.report.words import (
     plural,
     revisions_words,
     short_flow,
+    sorted_failures,
     sorted_groups,
     worst_first,
 )  # fmt: skip
@@ -86,6 +87,7 @@ class _Report:
                 "dim",
                 indent=2,
             )
+        self._failures()
         self._conversations()
         self._not_checked()
         self._silenced()
@@ -203,6 +205,24 @@ class _Report:
         for place in example.evidence[:2] if evidence else ():
             self._wrapped(evidence_words(place), "dim", indent=4)
 
+    def _failures(self) -> None:
+        """What failed, in the words of the other side."""
+        rows = sorted_failures(self.tally)
+        if not rows:
+            return
+        tally = self.tally
+        self._heading(f"Failed: {tally.failed} of {plural(tally.operations, 'operation')}")
+        several = len(tally.endpoints) > 1
+        for row in rows[:SHOWN]:
+            count = f"{row.count:>6} {self.glyphs.times}  "
+            end = f" (first: flow {short_flow(row.first)})" if row.count > 1 else f" (flow {short_flow(row.first)})"
+            lines = self._lines(row.line + end, self.width - len(count))
+            for number, line in enumerate(lines):
+                self._row(Text(count if number == 0 else " " * len(count)), Text(line))
+            where = f" at {host_of(row.endpoint)}" if several else ""
+            self._wrapped(f"{row.explained}{where}", "dim", indent=len(count))
+        self._more(len(rows) - SHOWN, "kind of failure", "kinds of failure")
+
     def _conversations(self) -> None:
         rows = self.tally.conversations
         if not rows:
@@ -277,12 +297,17 @@ class _Report:
         for severity, word in (("error", "error"), ("warning", "warning"), ("info", "note")):
             if count := tally.severities[severity]:
                 left.append(f"{self.glyphs.of(severity)} {plural(count, word)}  ", STYLES[severity])
-        if not left:
+        failed = f"{tally.failed} of {plural(tally.operations, 'operation')} failed" if tally.failed else ""
+        if not left and failed:
+            left = Text(f"no rule was broken, {failed}", "yellow")
+        elif not left:
             looked = tally.mcp_flows and not self.audit.damaged  # a check mark over nothing would say too much
             left = Text(f"{self.glyphs.ok} no findings  " if looked else "no findings ", "green" if looked else "")
             left.append(f"in {plural(tally.mcp_flows, 'MCP flow')}")
         else:
             left.append(f" in {tally.flows_with_findings} of {plural(tally.flows, 'flow')}")
+            if failed:
+                left.append(f", {failed}")
         why = "damaged input" if self.audit.damaged else f"--fail-on {self.audit.fail_on}"
         self._ends(left, Text(f"exit {status} ({why})"))
 

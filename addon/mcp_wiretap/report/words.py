@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from mcp_wiretap.report.failures import Failure
 from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Group, Tally
 from mcp_wiretap.trace.finding import Evidence
 from mcp_wiretap.wire import revision as rev
@@ -54,6 +55,11 @@ def sorted_groups(tally: Tally, severity: str) -> list[Group]:
     """The groups of one severity, the most frequent first."""
     groups = [group for (of, _, _), group in tally.groups.items() if of == severity]
     return sorted(groups, key=lambda group: (-group.count, group.rule, group.party))
+
+
+def sorted_failures(tally: Tally) -> list[Failure]:
+    """What nothing explains first, then the most frequent, what the protocol foresees last."""
+    return sorted(tally.failures.values(), key=lambda f: (bool(f.foreseen), not f.silent, -f.count, f.at))
 
 
 def link_words(row: ConversationRow, times: str) -> str:

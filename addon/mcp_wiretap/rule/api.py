@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from mcp_wiretap.rule.facts import FACTS
+from mcp_wiretap.trace.facts import ExchangeFact, Fact
 from mcp_wiretap.trace.finding import Evidence, Finding, Severity, Unchecked
 from mcp_wiretap.trace.model import Kind
 from mcp_wiretap.wire import revision as rev
@@ -106,9 +106,9 @@ class Rule:
     always: bool = False  # decides by itself to which era it applies: no scoping by claim or evidence
     kinds: frozenset[str] | None = None  # kinds of exchange that an `always` rule looks at; None: all but `other`
     # What must be there for the rule to have anything to say, one of them: `meta:KEY`, `params:KEY`, `result:KEY` of the message,
-    # `cap:KEY` of the request's clientCapabilities, `fact:KEY` of the exchange, `header:NAME` (lower case) of the request,
+    # `cap:KEY` of the request's clientCapabilities, an `ExchangeFact`, `header:NAME` (lower case) of the request,
     # `headers`: a mirrored header has a problem, `mrtr`: it belongs to a multi round-trip. None: the rule is always called.
-    needs: frozenset[str] | None = None
+    needs: frozenset[str | Fact[Any]] | None = None
 
     @property
     def family(self) -> str:
@@ -141,7 +141,7 @@ def rule[C: Check](
     streamable: bool = False,
     always: bool = False,
     kinds: Iterable[str] | None = None,
-    needs: Iterable[str] | None = None,
+    needs: Iterable[str | Fact[Any]] | None = None,
 ) -> Callable[[C], C]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`. ValueError, naming the
     rule, the argument and the words that it knows, for a declaration by which the rule would never be called, or would fail."""
@@ -177,7 +177,7 @@ def rule[C: Check](
     return mark
 
 
-def _several(argument: str, words: Iterable[str], id: str) -> Iterable[str]:
+def _several[T](argument: str, words: Iterable[T], id: str) -> Iterable[T]:
     """A text in place of a tuple of texts would be taken for its letters."""
     if isinstance(words, str):
         raise ValueError(f'rule {id}: {argument} is the text "{words}", it must be a tuple: ("{words}",)')
@@ -219,7 +219,13 @@ def check_declaration(declared: Rule) -> None:
         raise ValueError(f"{at}: kinds other than mcp need always=True: other rules are scoped by the era of an MCP request")
 
 
-def _check_need(at: str, need: str, on: tuple[On, ...]) -> None:
+def _check_need(at: str, need: str | Fact[Any], on: tuple[On, ...]) -> None:
+    if isinstance(need, Fact):
+        if not isinstance(need, ExchangeFact):
+            raise ValueError(f"{at}: needs has {need!r}, it must be a fact of an exchange")
+        if need.name.startswith("_"):
+            raise ValueError(f"{at}: needs has {need!r}, which is private to its tracker")
+        return
     where, colon, key = need.partition(":") if isinstance(need, str) else (need, "", "")
     if where not in _NEEDS:
         raise ValueError(f"{at}: needs has {need!r}, it must begin with one of {_listed(_NEEDS)}")
@@ -229,8 +235,6 @@ def _check_need(at: str, need: str, on: tuple[On, ...]) -> None:
         return
     if not key:
         raise ValueError(f"{at}: needs has {need!r}, it must name a key, as in {where}:KEY")
-    if where == "fact" and key not in FACTS:
-        raise ValueError(f"{at}: needs has {need!r}, and no tracker writes that; it must be one of {_listed(sorted(FACTS))}")
     if where == "header" and key != key.lower():
         raise ValueError(f"{at}: needs has {need!r}, the names of headers stand in lower case: {need.lower()!r}")
     others = [one for one in on if one not in _OF_MESSAGES]

@@ -10,9 +10,11 @@ from mcp_wiretap.rule.containment import is_interrupt, told
 from mcp_wiretap.rule.packs import find_rules
 from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
 from mcp_wiretap.trace import sides
+from mcp_wiretap.trace.facts import ExchangeFacts, Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.pace import breathe
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 _MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
@@ -66,7 +68,7 @@ class RuleBook:
             owner = message.request.exchange if not message.request.exchange.released else exchange
             if only is None or owner is only:
                 added |= self._run("answer", message, owner, message.request.method)
-            definitions = exchange.facts.get("tools")
+            definitions = exchange.definitions
             if definitions:
                 for definition in definitions:
                     if definition.message is message:
@@ -109,7 +111,7 @@ class RuleBook:
             added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
         if exchange.over:
             added |= self._run("exchange", exchange, exchange, exchange.method)
-        if exchange.facts.get("finished"):
+        if exchange.finished:
             added |= self._run("finish", exchange, exchange, exchange.method)
         return added
 
@@ -128,6 +130,7 @@ class RuleBook:
     def _run(self, on: On, fact: Any, exchange: Exchange, method: str | None, sender: Party | None = None) -> bool:
         if sender is None:
             sender = "client" if on in _BY_CLIENT else "server"
+        breathe()
         added = False
         table = _NOTHING
         try:
@@ -140,6 +143,8 @@ class RuleBook:
         for _, found, cap, note in entries:
             if judged is not None and found.party not in (judged, "either"):
                 continue
+            if exchange.large:
+                breathe()
             try:
                 findings = found.check(fact) or ()
                 for heard, finding in enumerate(findings, 1):
@@ -262,15 +267,17 @@ class _Table:
     """The rules for one situation: those that are always called, and the others by what they need (where, key)."""
 
     always: list[_Entry]
-    needing: dict[str, dict[str, list[_Entry]]]
-    _known: dict[tuple[tuple[str, str], ...], list[_Entry]] = field(default_factory=dict)  # needs that are met -> who is called
+    needing: dict[str, dict[str | Fact[Any], list[_Entry]]]
+    _known: dict[tuple[tuple[str, str | Fact[Any]], ...], list[_Entry]] = field(
+        default_factory=dict
+    )  # needs that are met -> who is called
 
     @classmethod
     def of(cls, entries: list[_Entry]) -> "_Table":
-        needing: dict[str, dict[str, list[_Entry]]] = {}
+        needing: dict[str, dict[str | Fact[Any], list[_Entry]]] = {}
         for entry in entries:
             for need in entry.rule.needs or ():
-                where, _, key = need.partition(":")
+                where, key = _place(need)
                 needing.setdefault(where, {}).setdefault(key, []).append(entry)
         return cls([entry for entry in entries if entry.rule.needs is None], needing)
 
@@ -300,9 +307,10 @@ class _Table:
         return entries
 
 
-def _meets(where: str, key: str, fact: Any, exchange: Exchange) -> bool:
+def _meets(where: str, key: str | Fact[Any], fact: Any, exchange: Exchange) -> bool:
     try:
-        return key in _KEYS[where](fact, exchange)
+        keys: Any = _KEYS[where](fact, exchange)
+        return key in keys
     except Exception:  # it has been told
         return False
 
@@ -313,7 +321,15 @@ _MOST_KNOWN = 256
 _NOTHING = _Table([], {})
 
 
-type _Container = Mapping[str, Any] | Collection[str]
+type _Container = Mapping[str, Any] | Collection[str] | ExchangeFacts
+
+
+def _place(need: str | Fact[Any]) -> tuple[str, str | Fact[Any]]:
+    """Return where a need is looked for, and its key there."""
+    if isinstance(need, Fact):
+        return "fact", need
+    where, _, key = need.partition(":")
+    return where, key
 
 
 def _of_message(member: str) -> Callable[[Any, Exchange], _Container]:

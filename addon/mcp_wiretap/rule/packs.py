@@ -5,14 +5,16 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from mcp_wiretap.rule.api import Rule
 from mcp_wiretap.rule.containment import is_interrupt, told
+from mcp_wiretap.trace.facts import Fact
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,11 +52,11 @@ def rules_of(module: ModuleType) -> list[Rule]:
 
 
 def load_module(module: ModuleType) -> list[Rule]:
-    """The rules of a module and, where it is a package, of its submodules."""
+    """Return the rules of a module and, where it is a package, of all modules below it."""
     rules = rules_of(module)
     if hasattr(module, "__path__"):
-        for info in sorted(pkgutil.iter_modules(module.__path__), key=lambda i: i.name):
-            rules += rules_of(importlib.import_module(f"{module.__name__}.{info.name}"))
+        for info in sorted(pkgutil.walk_packages(module.__path__, f"{module.__name__}."), key=lambda i: i.name):
+            rules += rules_of(importlib.import_module(info.name))
     return rules
 
 
@@ -82,6 +84,25 @@ def load_file(file: str | RuleFile) -> list[Rule]:
     return rules
 
 
+def with_facts(rule: Rule) -> Rule:
+    """Return the rule with each need `fact:NAME`, as a pack may write it, replaced by the fact of that name.
+
+    Raises:
+        ValueError: no tracker declares a fact of that name; the message lists those there are.
+    """
+    if rule.needs is None or not any(isinstance(need, str) and need.startswith("fact:") for need in rule.needs):
+        return rule
+    importlib.import_module("mcp_wiretap.trace.inspector")  # which loads every tracker, and so every fact
+    facts = {name: fact for (scope, name), fact in Fact.known.items() if scope == "exchange" and not name.startswith("_")}
+    needs: list[str | Fact[Any]] = []
+    for need in rule.needs:
+        name = need.removeprefix("fact:") if isinstance(need, str) and need.startswith("fact:") else None
+        if name is not None and name not in facts:
+            raise ValueError(f"{rule.id}: needs: there is no fact {name}; the facts are {', '.join(sorted(facts))}")
+        needs.append(need if name is None else facts[name])
+    return replace(rule, needs=frozenset(needs))
+
+
 def find_rules(files: Iterable[str | RuleFile] = ()) -> list[Rule]:
     """All rules of the installed packs (entry point group `mcp_wiretap.rules`) and of plain Python files, sorted by id.
     ValueError for an id used twice, for a pack that cannot be loaded, and for a file that is no rule file."""
@@ -92,7 +113,7 @@ def find_rules(files: Iterable[str | RuleFile] = ()) -> list[Rule]:
         for one in found:
             if one.id in rules:
                 raise ValueError(f"rule id {one.id} is defined twice (again in {origin})")
-            rules[one.id] = one
+            rules[one.id] = with_facts(one)
     return [rules[key] for key in sorted(rules)]
 
 

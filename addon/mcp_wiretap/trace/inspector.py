@@ -6,7 +6,7 @@ annotation changed. Nothing here reads a clock, a socket or a file; events come 
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mcp_wiretap.trace import sides
@@ -48,7 +48,7 @@ from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens
-from mcp_wiretap.trace.summary import naming, outcome
+from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
 from mcp_wiretap.trace.summary.clientele import Clientele
 from mcp_wiretap.trace.summary.in_words import Gists
@@ -56,12 +56,16 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.sse import SseParser
+from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.sse import SseEvent, SseParser
 
 # Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
 # may still be proven an MCP endpoint.
 _ERA, _UNPROVEN = "era", "unproven"
 _ON_ITS_WAY = "on its way"  # what the server answered may still be changed before the client gets it
+
+_LARGE = 16 << 10  # bytes of a message that take more than a moment to look through
+_PIECE = 8 << 10  # bytes of an event stream read at once: more than a thousand events find room in them
 
 _BODILESS = frozenset({202, 204, 205, 304})  # statuses whose responses have no body to record
 
@@ -115,8 +119,8 @@ class Inspector:
     ) -> None:
         self.limits = limits or Limits()
         self.judge: Judge = judge or NoRules()
-        self.sessions = Sessions(self.limits.state)
-        self.conversations = Conversations(self.limits.state)
+        self.sessions = Sessions(lambda: self.limits.state)
+        self.conversations = Conversations(lambda: self.limits.state)
         self.endpoints: OrderedDict[str, Endpoint] = OrderedDict()
         self.exchanges: OrderedDict[str, Exchange] = OrderedDict()
         self.dropped: dict[str, int] = {}
@@ -170,7 +174,7 @@ class Inspector:
         for tracker in self.trackers:
             for exchange in tracker.finished() or ():
                 if not exchange.released:
-                    exchange.facts["finished"] = True
+                    exchange.finished = True
                 self.rejudge(exchange)
         changed = list(self._changed.values())
         self._changed.clear()
@@ -202,6 +206,7 @@ class Inspector:
 
     def rejudge(self, exchange: Exchange) -> None:
         """Judge an earlier exchange anew, by what is known now."""
+        breathe()
         if not exchange.released:
             claim.settle(exchange)
             self.judge.again(exchange)
@@ -241,6 +246,7 @@ class Inspector:
         if exchange.kind != "other":
             for message in exchange.sent:
                 self._tell(self._on_said, message)
+                breathe()
             if exchange.kind == "mcp":
                 mirror.check(exchange)
             claim.settle(exchange)
@@ -398,6 +404,7 @@ class Inspector:
         if exchange is None or open_ is None or exchange.stream is None or exchange.over:
             return
         data = event.data
+        exchange.large = exchange.large or len(data) > _LARGE
         room = self.limits.stream - open_.kept
         if len(data) > room:
             self.count_dropped("stream bytes", len(data) - max(room, 0))
@@ -412,9 +419,7 @@ class Inspector:
     def _parse(self, exchange: Exchange, open_: _Open, data: bytes, at: float) -> None:
         stream = exchange.stream
         assert stream is not None
-        events = open_.parser.feed(data)
-        stream.retry = open_.parser.retry
-        for sse in events:
+        for sse in self._events(stream, open_.parser, data):
             stream.count += 1
             stream.times.append(at)
             stream.first_at = stream.first_at if stream.first_at is not None else at
@@ -441,10 +446,25 @@ class Inspector:
                 self.judge.event(item)
                 if there is not None:
                     self.judge.event(there)
+            breathe()
         stream.comments = open_.parser.comments
         if exchange.kind != "other":
             outcome.settle(exchange)
             self.touched(exchange)
+
+    def _events(self, stream: Stream, parser: SseParser, data: bytes) -> Iterator[SseEvent]:
+        """The events that these bytes complete, up to the limit for a stream."""
+        for start in range(0, len(data), _PIECE):
+            if stream.unread:
+                return
+            events = parser.feed(data[start : start + _PIECE])
+            stream.retry = parser.retry
+            for event in events:
+                if stream.count >= self.limits.stream_events:
+                    stream.unread = True
+                    self.count_dropped("unread streams")
+                    return
+                yield event
 
     def _http_sse(self, exchange: Exchange, address: str, at: float) -> None:
         """ERA012: a GET stream that begins with an `endpoint` event is the 2024-11-05 transport."""
@@ -568,18 +588,45 @@ class Inspector:
                 exchange.stream.decode_problem = open_.decoder.problem or event.decode_problem
                 if open_.decoder.problem is not None:
                     exchange.unchecked.append(Unchecked("event stream", open_.decoder.problem))
+            if exchange.stream.unread:
+                exchange.unchecked.append(
+                    Unchecked("event stream", f"what follows its first {exchange.stream.count} events is not read")
+                )
+                return
             tail = open_.parser.finish()
             exchange.stream.unfinished, exchange.stream.foreign = tail.unfinished, tail.foreign.decode("utf-8", "replace")
+            exchange.body_words = error_words.stream_words(exchange)
         elif exchange.status is not None:
             if event.body is None and exchange.kind == "mcp" and exchange.status not in _BODILESS:
                 exchange.unchecked.append(Unchecked("response body", "it was not recorded"))
-            reading = self._read(exchange, event.body, exchange.response_fields, "response body")
-            exchange.answer_reading = reading
+            body = self._decoded(exchange, event.body, exchange.response_fields, "response body")
+            exchange.answer_reading = reading = self._answer(exchange, body, whole=event.ended_by == "complete")
+            exchange.body_words = error_words.body_words(exchange, body)
             if reading is not None and reading.messages:
-                said = [Message(rpc, exchange, "server", "response.body", event.at) for rpc in reading.messages]
+                where = "response.line[{}]" if reading.kind == "lines" else "response.body"
+                said = [
+                    Message(rpc, exchange, "server", where.format(index), event.at) for index, rpc in enumerate(reading.messages)
+                ]
                 if exchange.kind != "other" or exchange.endpoint.proven:
                     for message in said:
                         self._receive(message)
+                        breathe()
+
+    def _answer(self, exchange: Exchange, body: bytes | None, *, whole: bool) -> jsonrpc.Reading | None:
+        """The reading of a response body. JSON messages one after the other, as a server writes them that streams them without
+        events, are read as far as they go; of another body that is not all there, nothing is said."""
+        if body is not None and exchange.dropped:
+            return jsonrpc.Reading("cut", problem="not all of it was kept", size=len(body))
+        reading = self._reading(exchange, body, "response body")
+        if not body or reading is None or reading.kind not in ("not-json", "not-utf8") or exchange.kind != "mcp":
+            return reading
+        lines = jsonrpc.read_lines(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
+        if lines is not None and (len(lines.messages) > 1 or not whole):
+            return lines
+        if whole:
+            return reading
+        exchange.unchecked.append(Unchecked("response body", "it was cut off"))
+        return jsonrpc.Reading("cut", problem="it was cut off", size=len(body))
 
     def _keep_undecided(self, exchange: Exchange) -> None:
         waiting = self._undecided.setdefault(exchange.endpoint.url, [])
@@ -664,8 +711,21 @@ class Inspector:
                     self.held.free(forgotten, _ERA)
         return endpoint
 
+    def resize(self, limits: Limits) -> None:
+        """Follow other limits from now on. What is remembered over them is forgotten at once."""
+        self.limits = limits
+        self.held.resize(limits.held, limits.held_bytes)
+        self.sessions.shrink()
+        self.conversations.shrink()
+        self._forget_oldest()
+        for tracker in self.trackers:
+            tracker.resized()
+
     def _remember(self, exchange: Exchange) -> None:
         self.exchanges[exchange.flow] = exchange
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self.exchanges) > self.limits.state:
             flow, oldest = next(iter(self.exchanges.items()))
             del self.exchanges[flow]
@@ -677,18 +737,28 @@ class Inspector:
 
     def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
         for hook in hooks:
+            breathe()
             for changed in hook(thing) or ():
                 self.rejudge(changed)
 
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
+        return self._reading(exchange, self._decoded(exchange, body, fields, what), what)
+
+    def _decoded(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> bytes | None:
+        """A body without its content coding; None where that cannot be undone."""
+        coding = fields.joined("content-encoding") if fields is not None else None
+        if not coding or not body:
+            return body
+        body, problem = decode_body(body, coding, self.limits.body)
+        if problem:
+            exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
+            return None
+        return body
+
+    def _reading(self, exchange: Exchange, body: bytes | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
-        coding = fields.joined("content-encoding") if fields is not None else None
-        if coding and body:
-            body, problem = decode_body(body, coding, self.limits.body)
-            if problem:
-                exchange.unchecked.append(Unchecked(what, f"content coding {coding}: {problem}"))
-                return None
+        exchange.large = exchange.large or len(body) > _LARGE
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
         _leave_unread(exchange, reading, what)
         return reading

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_wiretap.trace.events import NOTHING, EndedBy
+from mcp_wiretap.trace.facts import EndpointFacts, ExchangeFacts, SessionFacts
 from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, Unchecked
 from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
@@ -126,6 +127,7 @@ class Stream:
     items: list[StreamItem] = field(default_factory=list)  # bounded by Limits.events; `count` goes on
     times: list[float] = field(default_factory=list)
     count: int = 0
+    unread: bool = False  # there are more events than are read
     comments: int = 0
     retry: int | None = None  # the newest retry field, of an event or alone in its block
     first_at: float | None = None
@@ -214,6 +216,8 @@ class Exchange:
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
     dropped: int = 0  # response bytes past a limit
+    large: bool = False  # a message of it is long enough that looking at all of it takes time
+    body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
 
     sent: list[Message] = field(default_factory=list)  # by the client, in this request
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
@@ -221,7 +225,9 @@ class Exchange:
     session: Session | None = None
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
-    facts: dict[str, Any] = field(default_factory=dict)  # what the other trackers found, by tracker name
+    definitions: list[ToolDefinition] = field(default_factory=list)  # the tools that its answers list
+    finished: bool = False  # the trace is over, and a tracker has something to say about this exchange
+    facts: ExchangeFacts = field(default_factory=ExchangeFacts)  # what the trackers found
 
     era: Era = "unknown"
     revision: str | None = None
@@ -249,6 +255,7 @@ class Exchange:
     said: str = ""
     outcome: Outcome = "none"
     error_code: int | None = None
+    error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
@@ -321,11 +328,13 @@ class Exchange:
         self.batch = self.batch_items
         self.released = True
         self.reading = self.answer_reading = self.tool = self.form = None
+        self.body_words = ""
         self.late_answer = self.at_server = self.at_client = None
         self.sent = []
         self.received = []
         self._requests = None
-        self.facts = {}
+        self.facts = ExchangeFacts()
+        self.definitions = []
         self.mrtr = None
         if self.stream is not None:
             self.stream.items = []
@@ -373,7 +382,7 @@ class Endpoint:
     initialize_refused: bool = False
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per endpoint, by tracker name
+    facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
 
     @property
     def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
@@ -436,7 +445,7 @@ class Session:
     from_client: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # by id_key, unanswered
     from_server: OrderedDict[Any, Message] = field(default_factory=OrderedDict)
     unasked: OrderedDict[Any, Message] = field(default_factory=OrderedDict)  # answers of the client to what is not seen (yet)
-    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per session, by tracker name
+    facts: SessionFacts = field(default_factory=SessionFacts)  # what trackers keep of a session
 
     @property
     def live(self) -> bool:

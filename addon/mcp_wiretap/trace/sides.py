@@ -5,11 +5,12 @@ here. The trackers are told of the exchange itself (the request as it was receiv
 copy of it with the other message, for the rules: it shares the lists of findings, of what is unchecked and of faults.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mcp_wiretap.trace.era import claim
-from mcp_wiretap.trace.model import Change, Exchange, Message, Stream, StreamItem
+from mcp_wiretap.trace.facts import ExchangeFacts
+from mcp_wiretap.trace.model import Change, Exchange, Message, Stream, StreamItem, ToolDefinition
 from mcp_wiretap.trace.summary import outcome
 from mcp_wiretap.wire.jsonrpc import id_key
 
@@ -17,16 +18,16 @@ from mcp_wiretap.wire.jsonrpc import id_key
 _OF_REQUEST = frozenset(
     {
         "list", "listen", "task", "cancels-task", "reuse", "cancels", "came-back", "negotiation", "capabilities-change",
-        "repeats-refused", "stale", "stale-call", "reissue", "legacy", "listed",
+        "repeats-refused", "stale", "stale-call", "reissue", "legacy", "listed-tasks", "drift", "posted-after-modern", "resumes",
     }
 )  # fmt: skip
 _OF_TOKEN = frozenset(
-    {"token", "tokens", "query-tokens", "session-tokens", "token-left-out", "authorization", "proof-used-before", "asks-nonce"}
+    {"token", "query-tokens", "session-tokens", "token-left-out", "authorization", "proof-used-before", "nonce-due", "let-in"}
 )
 _OF_SESSION = frozenset({"legacy", "dead-session", "session-tokens"})
 _RESPONSE = (
     "kind", "endpoint", "status", "response_fields", "responded", "answer_reading", "ended", "ended_by", "failure", "dropped",
-    "conversation", "round",
+    "conversation", "round", "finished", "large",
 )  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def copy_for_server(exchange: Exchange) -> Exchange:
     """The exchange as its server sees it, with nothing of the request yet."""
     side = _copy(exchange)
     side.judged = "server"
-    side.facts, side.header_checks, side.mrtr, side.tool, side.form = {}, [], None, None, None
+    side.header_checks, side.mrtr, side.tool, side.form = [], None, None, None
     return side
 
 
@@ -73,7 +74,7 @@ def copy_for_client(exchange: Exchange) -> Exchange:
     """The exchange as its client sees it, with nothing of the answer yet."""
     side = _copy(exchange)
     side.judged = "client"
-    side.facts = {name: found for name, found in exchange.facts.items() if name != "tools"}
+    side.facts.take(exchange.facts)
     side.sent = [replace(message, exchange=side, answer=None) for message in exchange.sent]
     side.answer_reading = side.stream = side.late_answer = None
     return side
@@ -83,6 +84,7 @@ def _copy(exchange: Exchange) -> Exchange:
     side = replace(exchange, findings=exchange.findings)
     side.at_server = side.at_client = side._requests = None
     side.suppressed = 0
+    side.facts, side.definitions = ExchangeFacts(), []
     side.sent, side.received = [], []
     return side
 
@@ -127,12 +129,8 @@ def _bring_up_to_date(exchange: Exchange, side: Exchange) -> None:
     if exchange.stream is not None:
         items = side.stream.items if side.stream is not None else []
         side.stream = replace(exchange.stream, items=items)
-    withheld = _withheld(exchange, side)
-    for name, found in exchange.facts.items():
-        if name == "tools":
-            side.facts[name] = list(_definitions(exchange, side, found))
-        elif name not in withheld:
-            side.facts[name] = found
+    side.facts.take(exchange.facts, _withheld(exchange, side))
+    side.definitions = list(_definitions(exchange, side))
     claim.settle(side)
     outcome.settle(side)
     if exchange.late_answer is not None and side.late_answer is None and side.request is not None:
@@ -140,13 +138,13 @@ def _bring_up_to_date(exchange: Exchange, side: Exchange) -> None:
         side.request.answer = side.request.answer or side.late_answer
 
 
-def _definitions(exchange: Exchange, side: Exchange, definitions: Iterable[object]) -> Iterable[object]:
+def _definitions(exchange: Exchange, side: Exchange) -> Iterator[ToolDefinition]:
     """The tools of the answer, each with the message of that side."""
     twins = {id(message): twin for message, twin in zip(exchange.received, side.received, strict=False)}
-    for definition in definitions:
-        twin = twins.get(id(getattr(definition, "message", None)))
+    for definition in exchange.definitions:
+        twin = twins.get(id(definition.message))
         if twin is not None:
-            yield replace(definition, message=twin)  # type: ignore[type-var]
+            yield replace(definition, message=twin)
 
 
 def _withheld(exchange: Exchange, side: Exchange) -> frozenset[str]:

@@ -5,7 +5,9 @@ A tracker never decides what is right or wrong; rules read its facts. It sees ev
 
 from collections.abc import Iterable
 
+from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 
 
@@ -17,7 +19,17 @@ class Tracker:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self.limits = memory.limits
+
+    @property
+    def limits(self) -> Limits:
+        """As they are now: they may be changed while the trace is followed."""
+        return self.memory.limits
+
+    def resized(self) -> None:
+        """The limits were changed: forget what is over them. Override where what is forgotten has to be let go elsewhere."""
+        for table in vars(self).values():
+            if isinstance(table, Recent):
+                table.shrink()
 
     def requested(self, exchange: Exchange) -> Iterable[Exchange] | None:
         """An HTTP request is complete; claim, session and `sent` are set. Told again, with kind `mcp`, about an exchange of kind

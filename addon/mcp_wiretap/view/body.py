@@ -47,7 +47,7 @@ def content(whole: Exchange, side: str) -> tuple[Any, str | None]:
     reading = whole.reading if side == "request" else whole.answer_reading
     if reading is None:
         return None, next((u.why for u in whole.unchecked if u.what == f"{side} body"), "not recorded")
-    if reading.kind in ("single", "batch", "not-rpc"):
+    if reading.kind in ("single", "batch", "not-rpc", "lines"):
         return reading.value, None
     return None, reading.problem or reading.kind
 

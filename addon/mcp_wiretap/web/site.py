@@ -23,6 +23,7 @@ from mcp_wiretap.rule import RuleBook, endpoint_matches
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.web.render import fragment
 from mcp_wiretap.web.source import Source
@@ -191,7 +192,7 @@ class Site:
         found: dict[str, None] = {}
         for ledger in self.traces.ledgers:
             for tally in ledger.endpoints.values():
-                for who in tally.endpoint.facts.get("who", {}).values():
+                for who in tally.endpoint.facts.get(CLIENTELE, {}).values():
                     if len(found) < 60:
                         found.setdefault(who.key)
         return sorted(found)

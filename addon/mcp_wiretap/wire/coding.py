@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import brotli
 
+from mcp_wiretap.wire.pace import breathe
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -175,6 +177,7 @@ class Decoder:
             return
         for start in range(0, len(data), _SLICE):
             for piece in self._chain[level].pieces(data[start : start + _SLICE]):
+                breathe()
                 self._between[level] -= len(piece)
                 yield from self._decoded(piece, level + 1)
                 if self._between[level] < 0:

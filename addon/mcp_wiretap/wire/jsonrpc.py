@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
@@ -23,7 +23,7 @@ _HEAD = 300  # characters
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
 
 type MessageKind = Literal["request", "notification", "result", "error", "invalid"]
-type ReadingKind = Literal["single", "batch", "empty", "not-json", "not-utf8", "not-rpc", "too-deep", "too-large"]
+type ReadingKind = Literal["single", "batch", "empty", "not-json", "not-utf8", "not-rpc", "too-deep", "too-large", "lines", "cut"]
 
 
 class ExactFloat(float):
@@ -113,6 +113,39 @@ def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH)
     return reading
 
 
+def read_lines(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading | None:
+    """Read a body that holds several JSON values, one after the other, as a server writes that streams messages without events.
+    A last value that was cut off is left out. None where it is something else. Never raises."""
+    if len(body) > max_bytes:
+        return None
+    text = body.decode("utf-8", "replace").removeprefix("\ufeff")
+    readings: list[Reading] = []
+    for value in _values(text):
+        reading = read_text(value, max_bytes=max_bytes, max_depth=max_depth)
+        if reading.kind != "single":
+            break
+        readings.append(reading)
+        if len(readings) >= MAX_ITEMS:
+            break
+    if not readings:
+        return None
+    made = Reading("lines", tuple(reading.messages[0] for reading in readings), [reading.value for reading in readings])
+    made.size, made.problem = len(body), f"{len(readings)} JSON values in one body"
+    return made
+
+
+def _values(text: str) -> Iterator[str]:
+    """The JSON values of a text that stand one after the other."""
+    start, decoder = 0, json.JSONDecoder()
+    while (start := _ANY_SPACE.match(text, start).end()) < len(text):  # type: ignore[union-attr]
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return
+        yield text[start:end]
+        start = end
+
+
 def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
     """Read the data of an SSE event. Never raises."""
     size = len(text)
@@ -158,6 +191,7 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
 
 
 _SPACE = " \t\r\n"
+_ANY_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Constant(Exception):

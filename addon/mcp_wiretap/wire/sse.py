@@ -10,7 +10,7 @@ MAX_EVENT = 8 << 20
 _SLICE = 64 << 10  # bytes split into lines at once: a chunk of line ends becomes a list eight times its size
 _FIELD_NAME = 64  # room for the name of a field beside a value of the greatest size
 _MOST_TYPE, _MOST_ID = 1_000, 10_000
-_FOREIGN, _MOST_FOREIGN = (b"{", b"[", b"<"), 40  # how other things than an event stream begin
+_FOREIGN, _MOST_FOREIGN = (b"{", b"[", b"<"), 2_000  # how other things than an event stream begin
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -16,7 +16,16 @@ from mcp_wiretap.trace.authorization.documents import (
 )
 from mcp_wiretap.trace.authorization.requests import CLIENT_MEMBERS
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Issue, Redirect, Registration, Server, Step, Token
+from mcp_wiretap.trace.authorization.steps import (
+    RESOURCE_METADATA,
+    AuthorizationFlow,
+    Issue,
+    Redirect,
+    Registration,
+    Server,
+    Step,
+    Token,
+)
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.form import Form
@@ -262,7 +271,7 @@ def learn(step: Step, site: Site, tables: Tables) -> None:
 
 def _learn_resource(found: ResourceMetadata, flow: AuthorizationFlow, site: Site, tables: Tables) -> None:
     flow.metadata = found
-    site.endpoint.facts["resource-metadata"] = found  # the newest
+    site.endpoint.facts[RESOURCE_METADATA] = found  # the newest
     found.relation = urls.relation(found.resource, site.url, origins=site.known)
     tables.resource(site, found.resource)
     for identifier in found.servers[:ISSUERS]:

@@ -18,7 +18,7 @@ CONCURRENT = 30.0  # seconds: two challenges so near each other may be followed 
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """An MCP endpoint, the challenges it gave, and the flows for it (`endpoint.facts["authorization"]`)."""
+    """An MCP endpoint, the challenges it gave, and the flows for it (`endpoint.facts[AUTHORIZATION_FLOWS]`)."""
 
     endpoint: Endpoint
     origin: str

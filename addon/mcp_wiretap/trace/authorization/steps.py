@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mcp_wiretap.trace.authorization.documents import ClientMetadata, ResourceMetadata, ServerMetadata
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.model import Endpoint
 from mcp_wiretap.wire.challenge import Challenge as Given
 from mcp_wiretap.wire.jose import Jwt
@@ -371,3 +372,21 @@ class AuthorizationFlow:
             self.steps.append(step)
         else:
             self.more += 1
+
+
+STEP: ExchangeFact[Step] = ExchangeFact("authorization", "the step on the way to a token that this exchange is")
+TOKEN: ExchangeFact[Token] = ExchangeFact("token", "the access token that this request carries, where its issue was seen")
+QUERY_TOKENS: ExchangeFact[set[str]] = ExchangeFact("query-tokens", "members of the query whose value is an access token")
+TOKEN_LEFT_OUT: ExchangeFact[tuple[Token, str]] = ExchangeFact(
+    "token-left-out", "the token that is missing, and the flow that has it"
+)
+NONCE_DUE: ExchangeFact[str] = ExchangeFact("nonce-due", "flow in which the server had asked for a nonce in the proof")
+PROOF_USED_BEFORE: ExchangeFact[str] = ExchangeFact("proof-used-before", "flow that had the same DPoP proof")
+TOOL_ERROR: ExchangeFact[bool] = ExchangeFact("tool-error", "a tool refused for want of authorization")
+LET_IN: ExchangeFact[bool] = ExchangeFact("let-in", "the server served the token")
+SESSION_TOKENS: ExchangeFact[list[tuple[Token, str]]] = ExchangeFact("session-tokens", "other tokens of the session, with flows")
+TOKENS: EndpointFact[dict[str, Token]] = EndpointFact("tokens", "tokens that were used here, by digest")
+AUTHORIZATION_FLOWS: EndpointFact[list[AuthorizationFlow]] = EndpointFact("authorization", "the ways to a token for it")
+CHALLENGES: EndpointFact[list[Step]] = EndpointFact("challenges", "challenges that nothing has followed so far")
+RESOURCE_METADATA: EndpointFact[ResourceMetadata] = EndpointFact("resource-metadata", "the newest protected resource metadata")
+TOKENS_OF_SESSION: SessionFact[dict[str, tuple[Token, str]]] = SessionFact("_tokens", "tokens let in, with flows")

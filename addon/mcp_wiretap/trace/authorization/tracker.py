@@ -11,7 +11,26 @@ from collections.abc import Iterable
 
 from mcp_wiretap.trace.authorization import answers, joining, reading, requests, urls
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Challenge, Step, StepKind, Token
+from mcp_wiretap.trace.authorization.steps import (
+    AUTHORIZATION_FLOWS,
+    CHALLENGES,
+    LET_IN,
+    NONCE_DUE,
+    PROOF_USED_BEFORE,
+    QUERY_TOKENS,
+    SESSION_TOKENS,
+    STEP,
+    TOKEN,
+    TOKEN_LEFT_OUT,
+    TOKENS,
+    TOKENS_OF_SESSION,
+    TOOL_ERROR,
+    AuthorizationFlow,
+    Challenge,
+    Step,
+    StepKind,
+    Token,
+)
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
@@ -25,7 +44,7 @@ from mcp_wiretap.wire.secret import one_line
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
 WATCHED = 100  # challenges that may be judged anew
-TOKENS = 200  # of one endpoint, by hash
+MOST_TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
 OF_SESSION = 50  # tokens of one session
 IN_QUERY = 20  # members of a query that are looked at
@@ -106,13 +125,13 @@ class Authorization(Tracker):
             self.memory.held.free(exchange, self.name)
         if exchange.auth:
             token = self._tables.tokens.get(exchange.auth) or self._new_token(exchange)
-            exchange.facts["token"] = token
+            exchange.facts[TOKEN] = token
             self._nonce_due(exchange, token)
             self._with_token(exchange, token)
-            table: dict[str, Token] = exchange.endpoint.facts.setdefault("tokens", {})
+            table: dict[str, Token] = exchange.endpoint.facts.setdefault(TOKENS, {})
             if exchange.auth not in table:
                 table[exchange.auth] = token
-                if len(table) > TOKENS:
+                if len(table) > MOST_TOKENS:
                     del table[next(iter(table))]
             if exchange.request_fields.has("dpop"):
                 self._proof(exchange)
@@ -124,7 +143,7 @@ class Authorization(Tracker):
             self._retie(exchange)
 
     def _in_query(self, exchange: Exchange) -> None:
-        """`facts["query-tokens"]`: members of the query whose value is an access token of this trace, whenever that was seen."""
+        """`facts[QUERY_TOKENS]`: members of the query whose value is an access token of this trace, whenever that was seen."""
         query = forms.read(exchange.query)
         for name in list(query)[:IN_QUERY]:
             value = query.get(name)
@@ -133,7 +152,7 @@ class Authorization(Tracker):
             key = reading.digest(value)
             known = self._tables.tokens.get(reading.auth_of(f"Bearer {value}"))
             if known is not None and known.digest == key:
-                exchange.facts.setdefault("query-tokens", set()).add(name)
+                exchange.facts.setdefault(QUERY_TOKENS, set()).add(name)
             elif key not in self._queried and len(self._queried) < WATCHED:
                 self._queried[key] = exchange
                 self.memory.held.keep(exchange, "query")
@@ -145,20 +164,20 @@ class Authorization(Tracker):
             return
         query = forms.read(exchange.query)
         names = [n for n in list(query)[:IN_QUERY] if reading.digest(query.get(n) or "") == token.digest]
-        exchange.facts.setdefault("query-tokens", set()).update(names)
+        exchange.facts.setdefault(QUERY_TOKENS, set()).update(names)
         if not exchange.released:
             self.memory.rejudge(exchange)
         self.memory.held.free(exchange, "query")
 
     def _with_token(self, exchange: Exchange, token: Token) -> None:
-        """`facts["token-left-out"]` of a request that was refused between two with the same token on its connection: that token,
+        """`facts[TOKEN_LEFT_OUT]` of a request that was refused between two with the same token on its connection: that token,
         and the flow that had it."""
         self._shown_before(token)
         key = (exchange.connection, exchange.endpoint.url)
         before = self._bearers.get(key) if exchange.connection else None
         for bare in before[1] if before is not None else ():
             if before is not None and before[0] == exchange.auth and not bare.released and _one_sender(bare, exchange):
-                bare.facts["token-left-out"] = (token, exchange.flow)
+                bare.facts[TOKEN_LEFT_OUT] = (token, exchange.flow)
                 self.memory.rejudge(bare)
             self._free_bare(bare)
         if exchange.connection:
@@ -183,8 +202,8 @@ class Authorization(Tracker):
         site = Site(exchange.endpoint, origin, urls.resource_forms(url), exchange.reverse, _public_origin(exchange, origin))
         site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         tables.sites[url] = site
-        exchange.endpoint.facts[self.name] = site.flows
-        exchange.endpoint.facts["challenges"] = site.pending  # that nothing has followed so far, for the pages
+        exchange.endpoint.facts[AUTHORIZATION_FLOWS] = site.flows
+        exchange.endpoint.facts[CHALLENGES] = site.pending  # that nothing has followed so far, for the pages
         here = tables.at.get(origin)
         if here is None:
             here = []
@@ -207,30 +226,30 @@ class Authorization(Tracker):
         token.bound = scheme.lower() == "dpop" or (token.jwt is not None and token.jwt.thumbprint is not None)
         self._tables.tokens.put(exchange.auth, token)
         site = self._tables.sites.get(exchange.endpoint.url)
-        if site is not None and len(site.agents) < TOKENS:
+        if site is not None and len(site.agents) < MOST_TOKENS:
             site.agents.add((exchange.request_fields.first("user-agent") or "")[:200])
         return token
 
     @staticmethod
     def _nonce_due(exchange: Exchange, token: Token) -> None:
-        """`facts["nonce-due"]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
+        """`facts[NONCE_DUE]`: the flow in which this server had asked for a nonce in the proof, before the request was sent."""
         asked = token.nonces.get(urls.origin(exchange.url) or "") if token.nonces else None
         if asked is not None and asked[1] <= exchange.started:
-            exchange.facts["nonce-due"] = asked[0]
+            exchange.facts[NONCE_DUE] = asked[0]
 
     def _proof(self, exchange: Exchange) -> None:
-        """`facts["proof-used-before"]`: the flow that had the same DPoP proof."""
+        """`facts[PROOF_USED_BEFORE]`: the flow that had the same DPoP proof."""
         text = exchange.request_fields.first("dpop") or ""
         proof = jose.read(text)
         key = (exchange.url, reading.digest((proof.text("jti") if proof is not None else None) or text))
         before = self._tables.proofs.get(key)
         if before is not None:
-            exchange.facts["proof-used-before"] = before
+            exchange.facts[PROOF_USED_BEFORE] = before
         self._tables.proofs.put(key, exchange.flow)
 
     def _mcp_ended(self, exchange: Exchange) -> None:
         status = exchange.status
-        token: Token | None = exchange.facts.get("token")
+        token: Token | None = exchange.facts.get(TOKEN)
         if status in (401, 403):
             if status == 401 and token is None:
                 self._without_token(exchange)
@@ -241,12 +260,12 @@ class Authorization(Tracker):
                 and (answer := exchange.answer) is not None
                 and answer.result.get("isError") is True
             ):
-                exchange.facts["tool-error"] = True
+                exchange.facts[TOOL_ERROR] = True
             url = exchange.endpoint.url
             new = url not in token.accepted and len(token.accepted) < OF_TOKEN
             if new:
                 token.accepted[url] = (exchange.endpoint, exchange.flow)
-                exchange.facts["let-in"] = True
+                exchange.facts[LET_IN] = True
             if not token.used or (new and token.shared):
                 token.used = True
                 self._first_use(exchange, token)
@@ -269,12 +288,12 @@ class Authorization(Tracker):
 
     @staticmethod
     def _in_session(exchange: Exchange, token: Token) -> None:
-        """`session.facts["tokens"]`: what was let in under a session id, by hash; `facts["session-tokens"]`: the others."""
+        """Keep a token that was let in under a session id, and note the others that were before it."""
         assert exchange.session is not None
-        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault("tokens", {})
+        table: dict[str, tuple[Token, str]] = exchange.session.facts.setdefault(TOKENS_OF_SESSION, {})
         if exchange.auth not in table and len(table) < OF_SESSION:
             if table:
-                exchange.facts["session-tokens"] = list(table.values())
+                exchange.facts[SESSION_TOKENS] = list(table.values())
             table[exchange.auth] = (token, exchange.flow)
 
     # Challenges
@@ -291,14 +310,14 @@ class Authorization(Tracker):
             exchange.claim.modern, token,
         )  # fmt: skip
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
-        exchange.facts[self.name] = step
+        exchange.facts[STEP] = step
         if token is not None and fields is not None and fields.has("dpop-nonce"):
             origin = urls.origin(exchange.url) or ""
             if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
                 token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
         site = self._tables.sites[exchange.endpoint.url]
         site.challenged = True
-        if len(site.agents) < TOKENS:
+        if len(site.agents) < MOST_TOKENS:
             site.agents.add(step.agent)
         named = urls.split(best.get("resource_metadata")) if best is not None else None
         if named is not None:
@@ -353,7 +372,7 @@ class Authorization(Tracker):
         flow = site.flow_for(step, linked or self._by_client(step, site), self._numbers + 1)
         self._numbers = max(self._numbers, flow.number)
         exchange.kind, exchange.endpoint = "oauth", site.endpoint
-        exchange.facts[self.name] = step
+        exchange.facts[STEP] = step
         joining.join(step, flow, site)
         self._name_client(step, flow)
         flow.add(step)

@@ -7,8 +7,8 @@ is open (401, 5xx, no answer) nothing is broken.
 from dataclasses import dataclass
 from typing import Literal
 
-from mcp_wiretap.trace.era.negotiation import NAME as NEGOTIATION
-from mcp_wiretap.trace.era.negotiation import Negotiations, Part, Refusal
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, Negotiations, Part, Refusal
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
@@ -26,6 +26,10 @@ class Broken:
     how: Breach
     party: Party
     refusal: Refusal | None = None  # of the modern attempt before a fallback
+
+
+BROKEN_EXPECTATION: ExchangeFact[Broken] = ExchangeFact("expectation", "this exchange is not of the era that the user expects")
+FIRST_UNEXPECTED: EndpointFact[dict[str, str]] = EndpointFact("_first-unexpected", "flows that first broke the expectation")
 
 
 class Expectations(Tracker):
@@ -67,6 +71,6 @@ class Expectations(Tracker):
 
     @staticmethod
     def _broken(exchange: Exchange, broken: Broken) -> None:
-        first: dict[str, str] = exchange.endpoint.facts.setdefault(NAME, {})
+        first: dict[str, str] = exchange.endpoint.facts.setdefault(FIRST_UNEXPECTED, {})
         if first.setdefault(broken.how, exchange.flow) == exchange.flow:
-            exchange.facts[NAME] = broken
+            exchange.facts[BROKEN_EXPECTATION] = broken

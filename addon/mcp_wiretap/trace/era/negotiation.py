@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mcp_wiretap.trace.era import claim
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 
-NAME = "negotiation"
-UNTOLD = "negotiation-untold"  # of an endpoint: how many steps its story leaves out
 PATIENCE = 60.0  # seconds: a fallback that comes later, on another connection, may be another run of the program (ERA006)
 STEPS = 40  # of one endpoint's story; a server with many clients tells the same story again and again
 CONNECTIONS = 8  # of one client that are remembered as its own
@@ -34,7 +33,7 @@ type Verdict = Literal["pending", "modern", "legacy", "http+sse", "refused", "un
 
 @dataclass(slots=True)
 class Step:
-    """One step of the story of an endpoint (`endpoint.facts["negotiation"]`), for people."""
+    """One step of the story of an endpoint (`endpoint.facts[STORY]`), for people."""
 
     flow: str
     at: float
@@ -97,7 +96,7 @@ class Follow:
 
 @dataclass(slots=True)
 class Part:
-    """The part of one exchange in a negotiation: what rules read (`exchange.facts["negotiation"]`)."""
+    """The part of one exchange in a negotiation: what rules read (`exchange.facts[NEGOTIATION]`)."""
 
     role: Role | None = None
     first: bool = False  # nothing that this client asked for before was seen
@@ -137,18 +136,22 @@ class Client:
     fallback_failed: bool = False  # the era it settled on failed it since
 
 
+NEGOTIATION: ExchangeFact[Part] = ExchangeFact("negotiation", "the part of this exchange in a negotiation")
+STORY: EndpointFact[list[Step]] = EndpointFact("negotiation", "the steps in which clients found the era of this endpoint")
+UNTOLD: EndpointFact[int] = EndpointFact("negotiation-untold", "how many steps of that are not kept")
+
+
 class Negotiations(Tracker):
-    name = NAME
+    name = "negotiation"
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        most = self.limits.state
-        self._clients: Recent[Key, Client] = Recent(most)
-        self._connections: Recent[tuple[str, str], Client] = Recent(most)  # by endpoint and connection
-        self._newest: Recent[tuple[str, str], Client] = Recent(most)  # by endpoint and Authorization
-        self._walled: Recent[tuple[str, tuple[str, str] | None], Client] = Recent(most)  # got 401 or 403
-        self._listed: Recent[tuple[str, str], Listed] = Recent(most)  # by endpoint and Authorization
-        self._refused: Recent[str, Exchange] = Recent(self.limits.endpoints)  # refused initialize, kept for ERA014
+        self._clients: Recent[Key, Client] = Recent(lambda: self.limits.state)
+        self._connections: Recent[tuple[str, str], Client] = Recent(lambda: self.limits.state)  # by endpoint and connection
+        self._newest: Recent[tuple[str, str], Client] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._walled: Recent[tuple[str, tuple[str, str] | None], Client] = Recent(lambda: self.limits.state)  # got 401 or 403
+        self._listed: Recent[tuple[str, str], Listed] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._refused: Recent[str, Exchange] = Recent(lambda: self.limits.endpoints)  # refused initialize, kept for ERA014
 
     def client(self, exchange: Exchange) -> Client | None:
         """The client that sent this request, where it is known."""
@@ -181,7 +184,7 @@ class Negotiations(Tracker):
         refused = client.refused_version
         if refused is not None and exchange.started >= refused.at:
             client.refused_version = None
-            exchange.facts[NAME] = part
+            exchange.facts[NEGOTIATION] = part
             if refused.supported and version is not None and version not in refused.supported:
                 part.not_offered = refused
             if client.state == "modern":
@@ -235,7 +238,7 @@ class Negotiations(Tracker):
             del client.connections[:-CONNECTIONS]
         client.last, client.part = exchange, part
         self._newest.put((exchange.endpoint.url, exchange.auth), client)
-        exchange.facts[NAME] = part
+        exchange.facts[NEGOTIATION] = part
         client.step = self._tell(exchange, part, what)
         return changed
 
@@ -283,12 +286,12 @@ class Negotiations(Tracker):
         if claim.kind in ("modern", "modern-unknown", "legacy-envelope") and claim.revision is not None:
             listed = self._listed.get((exchange.endpoint.url, exchange.auth))
             if listed is not None and claim.revision not in listed.versions:
-                exchange.facts.setdefault(NAME, Part()).unlisted = listed
+                exchange.facts.setdefault(NEGOTIATION, Part()).unlisted = listed
             if code == rev.UNSUPPORTED_VERSION:
                 self._identify(exchange).refused_version = _refusal(exchange, message, message.at)
         if request.method == "initialize" and claim.kind == "legacy":
             self._initialized(exchange, message)
-        part: Part | None = exchange.facts.get(NAME)
+        part: Part | None = exchange.facts.get(NEGOTIATION)
         if part is not None and part.role is not None and part.client is not None and part.client.last is exchange:
             if message.rpc.kind == "error":
                 self._refuse(part.client, exchange, part, _refusal(exchange, message, message.at))
@@ -327,19 +330,24 @@ class Negotiations(Tracker):
             client.refused_modern = refusal
         self._end_step(client, exchange, verdict, refusal.words)
 
+    def resized(self) -> None:
+        for forgotten in self._refused.shrink():
+            self.memory.held.free(forgotten, self.name)
+        super().resized()
+
     def _initialized(self, exchange: Exchange, message: Message) -> None:
         """A refused initialize is kept: whether that is a fault (ERA014) hangs on whether any is ever accepted."""
         endpoint, held = exchange.endpoint, self.memory.held
         if message.rpc.kind == "error":
             if not endpoint.initialize_accepted and endpoint.url not in self._refused:
-                held.keep(exchange, NAME)
+                held.keep(exchange, self.name)
                 for forgotten in self._refused.put(endpoint.url, exchange):
-                    held.free(forgotten, NAME)
+                    held.free(forgotten, self.name)
             return
         earlier = self._refused.pop(endpoint.url)
         if earlier is not None:
             self.memory.rejudge(earlier)
-            held.free(earlier, NAME)
+            held.free(earlier, self.name)
 
     def _list(self, exchange: Exchange, message: Message) -> None:
         if message.rpc.kind == "result":
@@ -354,7 +362,7 @@ class Negotiations(Tracker):
     def event(self, item: StreamItem) -> None:
         exchange = item.exchange
         if item.event.index == 0 and exchange.stream is not None and exchange.stream.http_sse:
-            part: Part | None = exchange.facts.get(NAME)
+            part: Part | None = exchange.facts.get(NEGOTIATION)
             if part is not None and part.client is not None:
                 self._end_step(part.client, exchange, "http+sse", "an endpoint event: HTTP+SSE")
 
@@ -363,7 +371,7 @@ class Negotiations(Tracker):
             known = self._clients.get(_key(exchange))
             if known is not None:
                 known.fallback_failed = True
-        part: Part | None = exchange.facts.get(NAME)
+        part: Part | None = exchange.facts.get(NEGOTIATION)
         if part is None or part.role is None or part.client is None or part.client.last is not exchange:
             return
         ended = exchange.ended if exchange.ended is not None else exchange.requested
@@ -409,7 +417,7 @@ class Negotiations(Tracker):
         return client
 
     def _tell(self, exchange: Exchange, part: Part, what: str) -> Step | None:
-        story: list[Step] = exchange.endpoint.facts.setdefault(NAME, [])
+        story: list[Step] = exchange.endpoint.facts.setdefault(STORY, [])
         if len(story) >= STEPS:
             exchange.endpoint.facts[UNTOLD] = exchange.endpoint.facts.get(UNTOLD, 0) + 1
             return None

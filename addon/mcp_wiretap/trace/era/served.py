@@ -3,6 +3,7 @@ and a refusal of the same request with a stray legacy header, before or after, b
 
 from collections import OrderedDict
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
@@ -15,6 +16,9 @@ LEGACY_HEADERS = ("mcp-session-id", "last-event-id")
 _CAPABILITY = {
     "tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions", "logging": "logging",
 }  # fmt: skip
+
+
+SERVED: EndpointFact[dict[str, bool]] = EndpointFact("_served", "methods that this endpoint has answered with a result")
 
 
 class Served(Tracker):
@@ -36,7 +40,7 @@ class Served(Tracker):
             return
         if len(request.method) > LONGEST:
             return
-        methods: dict[str, bool] = exchange.endpoint.facts.setdefault(NAME, {})
+        methods: dict[str, bool] = exchange.endpoint.facts.setdefault(SERVED, {})
         method = request.method
         if methods.get(method) or (method not in methods and len(methods) >= METHODS):
             return
@@ -70,7 +74,7 @@ def carries_legacy_headers(exchange: Exchange) -> bool:
 
 def is_known(exchange: Exchange, method: str) -> bool:
     """Whether the server is known to implement the method: it served it before, or advertises its capability."""
-    if method in exchange.endpoint.facts.get(NAME, ()):
+    if method in exchange.endpoint.facts.get(SERVED, ()):
         return True
     capability = _CAPABILITY.get(method.partition("/")[0])
     capabilities = exchange.endpoint.capabilities
@@ -81,4 +85,4 @@ def is_known(exchange: Exchange, method: str) -> bool:
 
 def without_legacy_headers(exchange: Exchange, method: str) -> bool:
     """Whether the server served the method to a request without Mcp-Session-Id and Last-Event-ID."""
-    return bool(exchange.endpoint.facts.get(NAME, {}).get(method))
+    return bool(exchange.endpoint.facts.get(SERVED, {}).get(method))

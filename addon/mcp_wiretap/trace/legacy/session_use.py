@@ -1,6 +1,6 @@
 """How legacy sessions are used: ids left out or kept after their end, headers, the handshake, event ids and resumption.
 
-Facts stand in `exchange.facts["legacy"]` (list of Note, judged by the LEG rules) and in the sessions' own facts. A resumption
+Facts stand in `exchange.facts[LEGACY]` (list of Note, judged by the LEG rules) and in the sessions' own facts. A resumption
 (GET with Last-Event-ID) is linked to the broken exchange whose stream it goes on with.
 Spec: 2025-11-25 basic/transports, basic/lifecycle.
 """
@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -88,17 +90,49 @@ class _Asked:
     event_id: str | None
 
 
+LEGACY: ExchangeFact[list[Note]] = ExchangeFact("legacy", "what was seen of the use of a legacy session")
+RETRY_MS: ExchangeFact[int] = ExchangeFact("retry-ms", "the newest retry field on this stream, in milliseconds")
+HAS_EVENT_ID: ExchangeFact[bool] = ExchangeFact("has-event-id", "an event of this stream has an id")
+RESUMES: ExchangeFact[Exchange] = ExchangeFact("resumes", "the exchange whose stream this GET goes on with")
+RESUMED_STREAM: ExchangeFact[str] = ExchangeFact("stream", "flow of the exchange that the resumed stream began with")
+DEAD_SESSION: ExchangeFact[bool] = ExchangeFact("dead-session", "the session that it names had ended")
+SESSIONLESS_CLIENTS: EndpointFact[set[tuple[str, str] | None]] = EndpointFact("_sessionless-clients", "clients of it")
+SESSION_IDS: EndpointFact[deque[str]] = EndpointFact("_session-ids", "the last session ids that the server gave")
+NEGOTIATED: EndpointFact[set[str]] = EndpointFact("_negotiated", "revisions that initialize agreed on")
+HANDSHAKE_NOTED: SessionFact[bool] = SessionFact("_handshake-noted", "a lack of notifications/initialized was told, or is unsure")
+LAST_ID: SessionFact[Any] = SessionFact("_last-id", "id of the client's newest request")
+POSTS: SessionFact[set[str]] = SessionFact("_posts", "connections of the messages of an HTTP+SSE session")
+AUTH: SessionFact[str] = SessionFact("_auth", "the Authorization of its initialize")
+GETS: SessionFact[list[Exchange]] = SessionFact("_gets", "the last GETs of this session")
+VERSION_NOTED: SessionFact[bool] = SessionFact("_version-noted", "an unknown version was told")
+ANSWERED: SessionFact[float] = SessionFact("_answered", "when initialize was answered")
+EARLY: SessionFact[bool] = SessionFact("_early", "a request came before notifications/initialized")
+EVENT_IDS: SessionFact[OrderedDict[str, _EventId]] = SessionFact("_event-ids", "SSE event ids, with their streams")
+EVENT_ORDER: SessionFact[int] = SessionFact("_event-order", "how many event ids were seen")
+EVENTS_LOST: SessionFact[bool] = SessionFact("_events-lost", "a stream of this session was not read whole")
+RETRY_MS_OF_SESSION: SessionFact[int] = SessionFact("_retry-ms", "the newest retry field in this session, in milliseconds")
+DEAD_POSTS: SessionFact[int] = SessionFact("_dead-posts", "requests after the end of this session")
+TOLD_404: SessionFact[bool] = SessionFact("_told-404", "a request after DELETE was answered 404")
+ORPHANS: SessionFact[set[str]] = SessionFact("_orphans", "methods of server requests that belong to no call")
+ASKED_ON: SessionFact[OrderedDict[Any, _Asked]] = SessionFact("_asked-on", "requests of the server, with their streams")
+BROADCASTS: SessionFact[OrderedDict[str, tuple[Any, Exchange, float]]] = SessionFact("_broadcast", "notifications of one kind")
+SUBSCRIBED: SessionFact[OrderedDict[str, tuple[float, float]]] = SessionFact("_subscribed", "resources, since and until when")
+SUBSCRIPTIONS_LOST: SessionFact[bool] = SessionFact("_subscriptions-lost", "some of these are not kept")
+ELICITATIONS: SessionFact[OrderedDict[str, None]] = SessionFact("_elicitations", "ids of URL elicitations")
+
+
 class Usage(Tracker):
     name = NAME
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self._connections: OrderedDict[tuple[str, str], Session] = OrderedDict()
-        self._newest: OrderedDict[tuple[str, str], Session] = OrderedDict()  # by endpoint and Authorization
-        self._sessionless: OrderedDict[tuple[str, str], _Sessionless] = OrderedDict()  # likewise
-        self._opening: OrderedDict[tuple[str, str], Exchange] = OrderedDict()  # initialize in flight, by endpoint and connection
+        self._connections: Recent[tuple[str, str], Session] = Recent(lambda: self.limits.state)
+        self._newest: Recent[tuple[str, str], Session] = Recent(lambda: self.limits.state)  # by endpoint and Authorization
+        self._sessionless: Recent[tuple[str, str], _Sessionless] = Recent(lambda: self.limits.state)  # likewise
+        # initialize in flight, by endpoint and connection
+        self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
-        self._announced: OrderedDict[str, list[Exchange]] = OrderedDict()  # HTTP+SSE streams, by origin
+        self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
         self._now = 0.0
 
     # Requests
@@ -107,19 +141,18 @@ class Usage(Tracker):
         self._now = exchange.requested
         if exchange.kind != "mcp" or exchange.claim.modern or exchange.claim.kind == "unknown-body":
             if exchange.session is not None and exchange.claim.kind == "unknown-body":
-                exchange.session.facts["handshake-noted"] = True  # it may have been notifications/initialized
+                exchange.session.facts[HANDSHAKE_NOTED] = True  # it may have been notifications/initialized
             return
         session, request = exchange.session, exchange.request
         if request is not None and request.method == "initialize":
-            self._opening[exchange.endpoint.url, exchange.connection] = exchange
-            self._bound(self._opening)
+            self._opening.put((exchange.endpoint.url, exchange.connection), exchange)
         if session is None:
             self._without_session(exchange)
             return
         if request is not None and isinstance(request.rpc.id, int):
-            session.facts["last-id"] = request.rpc.id
+            session.facts[LAST_ID] = request.rpc.id
         if session.transport == "http+sse":
-            posts: set[str] = session.facts.setdefault("posts", set())
+            posts: set[str] = session.facts.setdefault(POSTS, set())
             if len(posts) < MOST_POSTS:
                 posts.add(exchange.connection)
             if request is not None and request.method not in ("initialize", "ping"):
@@ -130,7 +163,7 @@ class Usage(Tracker):
             self._after_end(exchange, session)
         if exchange.http_method == "GET":
             self._resumes(exchange, session)
-            gets: list[Exchange] = session.facts.setdefault("gets", [])
+            gets: list[Exchange] = session.facts.setdefault(GETS, [])
             gets.append(exchange)
             del gets[:-20]
         if request is not None and request.method not in ("initialize", "ping"):
@@ -154,10 +187,10 @@ class Usage(Tracker):
         if opening is not None and first.rpc.kind == "request" and first.method != "ping":
             _note(exchange, Note("before-answer", first.method, None, opening.flow))
         known = self._connections.get((url, exchange.connection)) or self._continued(exchange, first)
-        if known is None or not known.live or exchange.auth != known.facts.get("auth") or known.revision == "2024-11-05":
+        if known is None or not known.live or exchange.auth != known.facts.get(AUTH) or known.revision == "2024-11-05":
             return
         if isinstance(first.rpc.id, int) and first.rpc.kind == "request":
-            known.facts["last-id"] = first.rpc.id
+            known.facts[LAST_ID] = first.rpc.id
         self._session_missing(exchange, known)
 
     def _session_missing(self, exchange: Exchange, known: Session) -> None:
@@ -167,7 +200,7 @@ class Usage(Tracker):
     def _listens_without_session(self, exchange: Exchange) -> None:
         """A GET for the event stream on the connection of a session, without its id; a browser's GET asks for other things."""
         known = self._connections.get((exchange.endpoint.url, exchange.connection))
-        if known is None or not known.live or known.transport != "streamable" or exchange.auth != known.facts.get("auth"):
+        if known is None or not known.live or known.transport != "streamable" or exchange.auth != known.facts.get(AUTH):
             return
         if "text/event-stream" in (exchange.request_fields.first("accept") or "").lower() and known.revision != "2024-11-05":
             self._session_missing(exchange, known)
@@ -179,7 +212,7 @@ class Usage(Tracker):
             return None
         if first.rpc.kind in ("result", "error"):
             return newest if id_key(first.rpc.id) in newest.from_server else None
-        last, given = newest.facts.get("last-id"), first.rpc.id
+        last, given = newest.facts.get(LAST_ID), first.rpc.id
         return newest if isinstance(last, int) and isinstance(given, int) and given == last + 1 else None
 
     def _version_without_session(self, exchange: Exchange) -> None:
@@ -202,7 +235,7 @@ class Usage(Tracker):
         """Catalogue LEG023: a message of an HTTP+SSE conversation goes to another address than the one announced."""
         if exchange.request_fields.has("mcp-session-id"):
             return
-        for stream in self._announced.get(_origin(exchange.url), ()):
+        for stream in self._announced.get(_origin(exchange.url)) or ():
             session = stream.session
             if stream.over or session is None or stream.auth != exchange.auth or exchange.endpoint.initialize_accepted:
                 continue
@@ -211,7 +244,7 @@ class Usage(Tracker):
             moved = bool(query) and exchange.query == query
             # Who accepts a stream for its answer speaks Streamable HTTP to another server of this origin.
             streamable = "text/event-stream" in (exchange.request_fields.first("accept") or "").lower()
-            near = not streamable and exchange.connection in (stream.connection, *session.facts.get("posts", ()))
+            near = not streamable and exchange.connection in (stream.connection, *session.facts.get(POSTS, ()))
             if lost or moved or near:
                 _note(exchange, Note("posted-elsewhere", exchange.url, path, stream.flow))
                 return
@@ -222,12 +255,12 @@ class Usage(Tracker):
             return
         if exchange.request is not None and exchange.request.method == "initialize":
             return
-        if session.revision not in rev.KNOWN and not session.facts.get("version-noted"):
-            session.facts["version-noted"] = True
+        if session.revision not in rev.KNOWN and not session.facts.get(VERSION_NOTED):
+            session.facts[VERSION_NOTED] = True
             _note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
         header = exchange.request_fields.first("mcp-protocol-version")
         if header is None or not header.strip():
-            if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get("answered", 0.0):
+            if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get(ANSWERED, 0.0):
                 _note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
         elif header.strip() != session.revision:
             _note(exchange, Note("version-differs", header.strip(), session.revision, session.initialize_flow))
@@ -239,18 +272,18 @@ class Usage(Tracker):
         if request is not None and request.method == "initialize":
             _note(exchange, Note("dead-initialize", session.id, None, session.deleted_flow))
         elif exchange.http_method == "POST":
-            exchange.facts["dead-session"] = True
+            exchange.facts[DEAD_SESSION] = True
 
     def _handshake(self, exchange: Exchange, session: Session) -> None:
-        if session.initialized_at is None and session.initialize_flow and not session.facts.get("handshake-noted"):
-            since = exchange.started - session.facts.get("answered", exchange.started)
+        if session.initialized_at is None and session.initialize_flow and not session.facts.get(HANDSHAKE_NOTED):
+            since = exchange.started - session.facts.get(ANSWERED, exchange.started)
             if since > HANDSHAKE_S:
-                session.facts["handshake-noted"] = True
+                session.facts[HANDSHAKE_NOTED] = True
                 _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
                 if self._early:
                     self._settle_early(session)
-            elif not session.facts.get("early"):  # notifications/initialized may be on its way
-                session.facts["early"] = True
+            elif not session.facts.get(EARLY):  # notifications/initialized may be on its way
+                session.facts[EARLY] = True
                 self._early[exchange.flow] = session, exchange
                 self.memory.held.keep(exchange, NAME)
                 if len(self._early) > MOST_EARLY:
@@ -267,8 +300,8 @@ class Usage(Tracker):
         """Requests that were sent although notifications/initialized never came."""
         told = []
         for session, exchange in self._early.values():
-            if session.initialized_at is None and not session.facts.get("handshake-noted") and not exchange.released:
-                since = exchange.started - session.facts.get("answered", exchange.started)
+            if session.initialized_at is None and not session.facts.get(HANDSHAKE_NOTED) and not exchange.released:
+                since = exchange.started - session.facts.get(ANSWERED, exchange.started)
                 went_on = self._now - exchange.started > 1
                 _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow, went_on))
                 told.append(exchange)
@@ -278,20 +311,20 @@ class Usage(Tracker):
         last = exchange.request_fields.first("last-event-id")
         if last is None:
             return
-        ids: OrderedDict[str, _EventId] = session.facts.get("event-ids", OrderedDict())
+        ids: OrderedDict[str, _EventId] = session.facts.get(EVENT_IDS, OrderedDict())
         known = ids.get(last)
         if known is None:
             sure = _all_heard(session) and len(ids) < MOST_IDS
             _note(exchange, Note("unknown-event-id", last, None, "", sure))
             return
         broken = known.exchange
-        retry = broken.facts.get("retry-ms") or session.facts.get("retry-ms")
+        retry = broken.facts.get(RETRY_MS) or session.facts.get(RETRY_MS_OF_SESSION)
         if broken.ended is not None and retry and exchange.started < broken.ended + 0.9 * retry / 1000:
             waited = (exchange.started - broken.ended) * 1000
             _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
-        exchange.facts["resumes"], exchange.facts["stream"] = broken, known.stream
+        exchange.facts[RESUMES], exchange.facts[RESUMED_STREAM] = broken, known.stream
         if broken.http_method == "POST" or broken.conversation is not None:
-            origin = broken.facts.get("resumes", broken) if broken.conversation is None else broken
+            origin = broken.facts.get(RESUMES, broken) if broken.conversation is None else broken
             if self.memory.conversations.link(origin, exchange, "resumption", "exact") is not None:
                 self.memory.touched(origin)
 
@@ -302,7 +335,7 @@ class Usage(Tracker):
         session = exchange.session
         self._now = message.at
         if message.request is not None and message.request.method == "initialize":
-            self._opening.pop((message.request.exchange.endpoint.url, message.request.exchange.connection), None)
+            self._opening.pop((message.request.exchange.endpoint.url, message.request.exchange.connection))
             if message.rpc.kind == "result":
                 self._initialize_answered(message)
         if session is None or exchange.claim.modern:
@@ -328,7 +361,7 @@ class Usage(Tracker):
             asked = data.get("elicitations") if isinstance(data, dict) else None
             for item in asked[:50] if isinstance(asked, list) else ():
                 if isinstance(item, dict) and isinstance(item.get("elicitationId"), str):
-                    _remember(session, "elicitations", item["elicitationId"])
+                    _remember(session, ELICITATIONS, item["elicitationId"])
 
     def _initialize_answered(self, message: Message) -> None:
         request = message.request
@@ -336,7 +369,7 @@ class Usage(Tracker):
         if exchange.claim.modern or request is None:
             return
         wanted, given = request.params.get("protocolVersion"), message.result.get("protocolVersion")
-        negotiated: set[str] = exchange.endpoint.facts.setdefault("negotiated", set())
+        negotiated: set[str] = exchange.endpoint.facts.setdefault(NEGOTIATED, set())
         if isinstance(given, str):
             if isinstance(wanted, str) and wanted != given and wanted in negotiated:
                 _note(exchange, Note("version-not-echoed", given, wanted))
@@ -344,15 +377,13 @@ class Usage(Tracker):
                 negotiated.add(given)
         session = exchange.session
         if session is not None:
-            session.facts["answered"] = message.at
-            session.facts["auth"] = exchange.auth
-            session.facts.setdefault("last-id", request.rpc.id)
+            session.facts[ANSWERED] = message.at
+            session.facts[AUTH] = exchange.auth
+            session.facts.setdefault(LAST_ID, request.rpc.id)
             key = (exchange.endpoint.url, exchange.connection)
-            self._connections[key] = session
-            self._bound(self._connections)
+            self._connections.put(key, session)
             if session.transport == "streamable":
-                self._newest[exchange.endpoint.url, exchange.auth] = session
-                self._bound(self._newest)
+                self._newest.put((exchange.endpoint.url, exchange.auth), session)
                 self._counts(exchange, session.id)
         elif message.exchange is exchange and isinstance(given, str):
             self._no_session(exchange, given, message.at)
@@ -362,7 +393,7 @@ class Usage(Tracker):
         """Catalogue LEG003: an id that is one of the last ones, counted up."""
         if session_id.startswith("eyJ") and session_id.count(".") == 2:
             return  # a JWT
-        given: deque[str] = exchange.endpoint.facts.setdefault("session-ids", deque(maxlen=5))
+        given: deque[str] = exchange.endpoint.facts.setdefault(SESSION_IDS, deque(maxlen=5))
         before = next((earlier for earlier in given if _counted_up(earlier, session_id)), None)
         if before is not None:
             _note(exchange, Note("session-id-counts", session_id, before))
@@ -373,17 +404,12 @@ class Usage(Tracker):
         before = self._sessionless.get(key)
         fields = exchange.request_fields
         known = _Sessionless(revision[:100], exchange.flow, at, exchange.connection, fields.first("user-agent"))
-        known.clients = exchange.endpoint.facts.setdefault("sessionless-clients", set())
+        known.clients = exchange.endpoint.facts.setdefault(SESSIONLESS_CLIENTS, set())
         if len(known.clients) < 20:
             known.clients.add((exchange.auth, str(exchange.client_info)))
         if before is not None and before.revision != known.revision:
             known.clients.add(("", "another revision"))
-        self._sessionless[key] = known
-        self._bound(self._sessionless)
-
-    def _bound[K, V](self, table: OrderedDict[K, V]) -> None:
-        if len(table) > self.limits.state:
-            table.popitem(last=False)
+        self._sessionless.put(key, known)
 
     @staticmethod
     def _roots_changed(message: Message, session: Session) -> None:
@@ -404,16 +430,16 @@ class Usage(Tracker):
 
     @staticmethod
     def _subscribes(message: Message, session: Session) -> None:
-        """`session.facts["subscribed"]`: URI -> when it was subscribed to, and when no longer. Oldest first, bounded."""
+        """`session.facts[SUBSCRIBED]`: URI -> when it was subscribed to, and when no longer. Oldest first, bounded."""
         uri = message.params.get("uri")
         if not isinstance(uri, str) or len(uri) > _LONGEST_URI:
             return
-        table: OrderedDict[str, tuple[float, float]] = session.facts.setdefault("subscribed", OrderedDict())
+        table: OrderedDict[str, tuple[float, float]] = session.facts.setdefault(SUBSCRIBED, OrderedDict())
         since, _ = table.pop(uri, (message.at, 0.0))
         table[uri] = (since, float("inf") if message.method == "resources/subscribe" else message.at)
         if len(table) > MOST_IDS:
             table.popitem(last=False)
-            session.facts["subscriptions-lost"] = True
+            session.facts[SUBSCRIPTIONS_LOST] = True
 
     def _server_request(self, message: Message, session: Session) -> None:
         exchange, method = message.exchange, message.method or ""
@@ -430,21 +456,21 @@ class Usage(Tracker):
             self._asked(message, session)
         request = exchange.request
         answered = request is not None and request.answer is not None and request.answer.exchange is exchange
-        orphan = answered if exchange.http_method == "POST" else "resumes" not in exchange.facts
+        orphan = answered if exchange.http_method == "POST" else RESUMES not in exchange.facts
         if orphan and method in _CLIENT_NEEDS and "io.modelcontextprotocol/related-task" not in message.meta:
-            seen: set[str] = session.facts.setdefault("orphans", set())
+            seen: set[str] = session.facts.setdefault(ORPHANS, set())
             if method not in seen:
                 seen.add(method)
                 _note(exchange, Note("orphan-request", method, "after" if answered else None))
         if method == "elicitation/create" and isinstance(message.params.get("elicitationId"), str):
-            _remember(session, "elicitations", message.params["elicitationId"])
+            _remember(session, ELICITATIONS, message.params["elicitationId"])
 
     @staticmethod
     def _asked(message: Message, session: Session) -> None:
         """Catalogue LEG015: the same request on two open streams, in events of their own."""
         exchange, method, key = message.exchange, message.method or "", id_key(message.rpc.id)
         items = exchange.stream.items if exchange.stream is not None else []
-        asked: OrderedDict[Any, _Asked] = session.facts.setdefault("asked-on", OrderedDict())
+        asked: OrderedDict[Any, _Asked] = session.facts.setdefault(ASKED_ON, OrderedDict())
         now = _Asked(method, digest(message.rpc.params), exchange, items[-1].event.id if items else None)
         before = asked.pop(key, None)
         asked[key] = now
@@ -460,7 +486,7 @@ class Usage(Tracker):
         method = message.method or ""
         if method == "notifications/elicitation/complete":
             wanted = message.params.get("elicitationId")
-            known = session.facts.get("elicitations", ())
+            known = session.facts.get(ELICITATIONS, ())
             if isinstance(wanted, str) and wanted not in known:
                 message.found = Note("unknown-elicitation", wanted, None, "", _all_heard(session))
         told = session.server_capabilities
@@ -469,7 +495,7 @@ class Usage(Tracker):
             if not (isinstance(group, dict) and group.get("listChanged") is True):
                 message.found = Note("server-list", method, f"{_LISTS[method]}.listChanged", session.initialize_flow)
         if session.id and method in _BROADCAST and session.transport == "streamable":
-            recent: OrderedDict[str, tuple[Any, Exchange, float]] = session.facts.setdefault("broadcast", OrderedDict())
+            recent: OrderedDict[str, tuple[Any, Exchange, float]] = session.facts.setdefault(BROADCASTS, OrderedDict())
             before = recent.get(method)
             recent[method] = (message.rpc.params, message.exchange, message.at)
             if before is None or before[1] is message.exchange or before[1].over:
@@ -485,24 +511,22 @@ class Usage(Tracker):
         if exchange.claim.modern:
             return
         if event.retry is not None:
-            exchange.facts["retry-ms"] = event.retry
+            exchange.facts[RETRY_MS] = event.retry
         if event.id:
-            exchange.facts["has-event-id"] = True
+            exchange.facts[HAS_EVENT_ID] = True
         if session is None:
             return
         if event.event == "endpoint" and event.index == 0 and session.transport == "http+sse":
-            streams = self._announced.setdefault(_origin(exchange.url), [])
-            streams.append(exchange)
-            del streams[:-MOST_STREAMS]
-            self._bound(self._announced)
+            origin = _origin(exchange.url)
+            self._announced.put(origin, [*(self._announced.get(origin) or ()), exchange][-MOST_STREAMS:])
         if event.retry is not None:
-            session.facts["retry-ms"] = event.retry
+            session.facts[RETRY_MS_OF_SESSION] = event.retry
         if event.id:
-            ids: OrderedDict[str, _EventId] = session.facts.setdefault("event-ids", OrderedDict())
+            ids: OrderedDict[str, _EventId] = session.facts.setdefault(EVENT_IDS, OrderedDict())
             known = ids.get(event.id)
             if known is None:
-                order = session.facts["event-order"] = session.facts.get("event-order", 0) + 1
-                ids[event.id] = _EventId(exchange, exchange.facts.get("stream", exchange.flow), order)
+                order = session.facts[EVENT_ORDER] = session.facts.get(EVENT_ORDER, 0) + 1
+                ids[event.id] = _EventId(exchange, exchange.facts.get(RESUMED_STREAM, exchange.flow), order)
                 if len(ids) > MOST_IDS:
                     ids.popitem(last=False)
             elif session.transport == "streamable" and session.id:
@@ -525,7 +549,7 @@ class Usage(Tracker):
                 what = "replay-of-earlier"
             else:
                 return
-        if not any(note.what == what for note in exchange.facts.get(NAME, ())):
+        if not any(note.what == what for note in exchange.facts.get(LEGACY, ())):
             _note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
 
     # Ends
@@ -534,20 +558,20 @@ class Usage(Tracker):
         session = exchange.session
         self._now = exchange.ended or self._now
         if self._opening and exchange.method == "initialize" and (session is None or session.transport != "http+sse"):
-            self._opening.pop((exchange.endpoint.url, exchange.connection), None)
+            self._opening.pop((exchange.endpoint.url, exchange.connection))
         if session is None or exchange.claim.modern or exchange.kind != "mcp":
             return
         if exchange.unchecked and exchange.stream is not None:
-            session.facts["events-lost"] = True
+            session.facts[EVENTS_LOST] = True
         if exchange.stream is not None and exchange.stream.retry is not None:  # a retry field needs no event
-            exchange.facts["retry-ms"] = session.facts["retry-ms"] = exchange.stream.retry
-        if not exchange.facts.get("dead-session") or exchange.status is None:
+            exchange.facts[RETRY_MS] = session.facts[RETRY_MS_OF_SESSION] = exchange.stream.retry
+        if not exchange.facts.get(DEAD_SESSION) or exchange.status is None:
             return
         if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
-            if session.ended_why == "DELETE" and not session.facts.get("told-404"):
-                session.facts["told-404"] = True  # the first after a DELETE may have been on its way
+            if session.ended_why == "DELETE" and not session.facts.get(TOLD_404):
+                session.facts[TOLD_404] = True  # the first after a DELETE may have been on its way
                 return
-            count = session.facts["dead-posts"] = session.facts.get("dead-posts", 0) + 1
+            count = session.facts[DEAD_POSTS] = session.facts.get(DEAD_POSTS, 0) + 1
             _note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
         elif 200 <= exchange.status < 300:
             if session.ended_why == "404":
@@ -586,9 +610,9 @@ def _counted_up(one: str, other: str) -> bool:
 
 def was_subscribed(session: Session, uri: str, at: float) -> bool:
     """Whether a session had subscribed to a resource, or to one that it is part of; True where that is not known."""
-    if not session.initialize_flow or session.facts.get("subscriptions-lost") or len(uri) > _LONGEST_URI:
+    if not session.initialize_flow or session.facts.get(SUBSCRIPTIONS_LOST) or len(uri) > _LONGEST_URI:
         return True
-    table: OrderedDict[str, tuple[float, float]] = session.facts.get("subscribed", OrderedDict())
+    table: OrderedDict[str, tuple[float, float]] = session.facts.get(SUBSCRIBED, OrderedDict())
     return any(
         since <= at <= until + UNSUBSCRIBED_S
         and (uri == known or (uri.startswith(known) and uri[len(known.rstrip("/")) :][:1] in ("/", "?", "#", ":")))
@@ -599,19 +623,19 @@ def was_subscribed(session: Session, uri: str, at: float) -> bool:
 def _all_heard(session: Session) -> bool:
     """Whether all that the server said in the session was seen. A GET stream from which nothing came may turn out to be one
     whose body was not recorded."""
-    if not session.initialize_flow or session.facts.get("events-lost"):
+    if not session.initialize_flow or session.facts.get(EVENTS_LOST):
         return False
-    gets: list[Exchange] = session.facts.get("gets", [])
+    gets: list[Exchange] = session.facts.get(GETS, [])
     return all(get.over or (get.stream is not None and get.stream.count) for get in gets)
 
 
 def _note(exchange: Exchange, note: Note) -> None:
-    notes: list[Note] = exchange.facts.setdefault("legacy", [])
+    notes: list[Note] = exchange.facts.setdefault(LEGACY, [])
     if len(notes) < 50:
         notes.append(note)
 
 
-def _remember(session: Session, what: str, value: str) -> None:
+def _remember(session: Session, what: SessionFact[OrderedDict[str, None]], value: str) -> None:
     known: OrderedDict[str, None] = session.facts.setdefault(what, OrderedDict())
     known[value] = None
     if len(known) > 1_000:

@@ -1,5 +1,5 @@
 """What an endpoint lists and how long that holds: cache hints of each kind of list, resources, templates, prompts; and what
-`ui://` resources ask of a host. The newest of each, bounded, in `endpoint.facts["listed"]` and `endpoint.facts["ui"]`.
+`ui://` resources ask of a host. The newest of each, bounded, in `endpoint.facts[LISTED]` and `endpoint.facts[UI]`.
 
 Tools themselves are `trace.tools`' business. Spec: 2026-07-28 server/utilities/caching; the extension io.modelcontextprotocol/ui.
 """
@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
@@ -15,7 +16,7 @@ from mcp_wiretap.wire.secret import one_line
 
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 ITEMS = 500  # of one kind of list
-UI = 200  # ui:// resources of one endpoint
+MOST_UI = 200  # ui:// resources of one endpoint
 EMPTY = 20  # reads that gave nothing and are kept whole
 CHANGES = 50  # changes between lists that are remembered
 _LISTS = {
@@ -73,6 +74,11 @@ class UiResource:
     asks: dict[str, Any]  # _meta.ui: csp, permissions, domain, prefersBorder
 
 
+LISTED: EndpointFact[dict[str, Listing]] = EndpointFact("listed", "the newest listing of tools, resources, templates and prompts")
+UI: EndpointFact[dict[str, UiResource]] = EndpointFact("ui", "what ui:// resources ask of a host")
+UI_LINKS: EndpointFact[dict[str, set[str]]] = EndpointFact("ui-links", "tools that name a ui:// resource, by URI")
+
+
 class Listed(Tracker):
     name = "listed"
 
@@ -84,7 +90,7 @@ class Listed(Tracker):
         request = message.request
         if request is None or message.party != "server" or message.rpc.kind != "result":
             for kind in _CHANGED.get(message.method or "", ()):
-                if (told := message.exchange.endpoint.facts.get("listed", {}).get(kind)) is not None:
+                if (told := message.exchange.endpoint.facts.get(LISTED, {}).get(kind)) is not None:
                     told.changed = True
             return
         known = _LISTS.get(request.method or "")
@@ -97,7 +103,7 @@ class Listed(Tracker):
         items = message.result.get(kind)
         if not isinstance(items, list):
             return
-        table: dict[str, Listing] = request.exchange.endpoint.facts.setdefault("listed", {})
+        table: dict[str, Listing] = request.exchange.endpoint.facts.setdefault(LISTED, {})
         listing = table.setdefault(kind, Listing(kind))
         listing.count += 1
         listing.at, listing.flow, listing.auth = message.at, message.exchange.flow, request.exchange.auth
@@ -127,8 +133,8 @@ class Listed(Tracker):
 
     @staticmethod
     def _links(request: Message, items: list[Any]) -> None:
-        """`endpoint.facts["ui-links"]`: the user interfaces that the newest tools of each Authorization name."""
-        table: dict[str, set[str]] = request.exchange.endpoint.facts.setdefault("ui-links", {})
+        """`endpoint.facts[UI_LINKS]`: the user interfaces that the newest tools of each Authorization name."""
+        table: dict[str, set[str]] = request.exchange.endpoint.facts.setdefault(UI_LINKS, {})
         auth = request.exchange.auth
         if auth not in table and len(table) >= 50:
             return
@@ -154,7 +160,7 @@ class Listed(Tracker):
 
     def _reread(self, exchange: Exchange) -> None:
         """Reads that gave nothing are judged anew by what the server lists (RSC001)."""
-        listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
+        listed: dict[str, Listing] = exchange.endpoint.facts.get(LISTED, {})
         both = all(k in listed and exchange.auth in listed[k].names for k in ("resources", "resourceTemplates"))
         for read in [r for r in self._empty if (r.endpoint, r.auth) == (exchange.endpoint, exchange.auth)]:
             self.memory.rejudge(read)
@@ -171,8 +177,8 @@ class Listed(Tracker):
             uri = content.get("uri") if isinstance(content, dict) else None
             if not isinstance(uri, str) or not uri.startswith("ui://"):
                 continue
-            table: dict[str, UiResource] = message.exchange.endpoint.facts.setdefault("ui", {})
-            if uri not in table and len(table) >= UI:
+            table: dict[str, UiResource] = message.exchange.endpoint.facts.setdefault(UI, {})
+            if uri not in table and len(table) >= MOST_UI:
                 return
             meta = content.get("_meta")
             asks = meta.get("ui") if isinstance(meta, dict) else None
@@ -185,14 +191,14 @@ class Listed(Tracker):
 
 def lists_uri(exchange: Exchange, uri: str) -> bool:
     """Whether a resource stands in the newest lists that this Authorization was given, or fits one of their templates."""
-    listed: dict[str, Listing] = exchange.endpoint.facts.get("listed", {})
+    listed: dict[str, Listing] = exchange.endpoint.facts.get(LISTED, {})
     resources, templates = (_names(listed.get(kind), exchange.auth) for kind in ("resources", "resourceTemplates"))
     return one_line(uri, 500) in resources or any(fits_template(uri, template) for template in templates)
 
 
 def is_unlisted(exchange: Exchange, uri: str) -> bool:
     """Whether this Authorization was given the whole list of resources, which leaves this one out, and no template that fits."""
-    listing: Listing | None = exchange.endpoint.facts.get("listed", {}).get("resources")
+    listing: Listing | None = exchange.endpoint.facts.get(LISTED, {}).get("resources")
     return listing is not None and exchange.auth in listing.names and not lists_uri(exchange, uri)
 
 

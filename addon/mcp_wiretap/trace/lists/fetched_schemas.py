@@ -6,8 +6,9 @@ basic/index#ref-resolution.
 
 from collections import OrderedDict
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
-from mcp_wiretap.trace.model import Exchange, Message, ToolDefinition
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import uri
@@ -18,8 +19,11 @@ MOST_OF_ONE = 5  # references of one schema
 _PORTS = {"http": 80, "https": 443}
 
 
+FETCHED: ExchangeFact[dict[str, str]] = ExchangeFact("fetched", "URLs in the listed schemas, and who fetched them")
+
+
 class Fetched(Tracker):
-    """Writes `facts["fetched"]` on the exchange that listed the tools: URL -> flow of the GET."""
+    """Writes `facts[FETCHED]` on the exchange that listed the tools: URL -> flow of the GET."""
 
     name = NAME
 
@@ -31,7 +35,7 @@ class Fetched(Tracker):
         request = message.request
         if request is None or request.method != "tools/list" or message.party != "server" or message.rpc.kind != "result":
             return
-        definitions: list[ToolDefinition] = message.exchange.facts.get("tools", [])
+        definitions = message.exchange.definitions
         for definition in definitions:
             if definition.message is not message:
                 continue
@@ -60,7 +64,7 @@ class Fetched(Tracker):
         listed = self._named.get(exchange.url + (f"?{exchange.query}" if exchange.query else ""))
         if listed is None or listed.released:
             return None
-        fetched: dict[str, str] = listed.facts.setdefault(NAME, {})
+        fetched: dict[str, str] = listed.facts.setdefault(FETCHED, {})
         fetched.setdefault(exchange.url + (f"?{exchange.query}" if exchange.query else ""), exchange.flow)
         return [listed]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message
@@ -84,7 +85,7 @@ class Varies:
 
 @dataclass(slots=True)
 class ListView:
-    """What is to be said of one cacheable request (`exchange.facts["list"]`)."""
+    """What is to be said of one cacheable request (`exchange.facts[LIST]`)."""
 
     cursor: Any = None  # as it was sent; None: the first page
     issuer: Page | None = None  # the page that gave the cursor
@@ -118,19 +119,25 @@ class _Stale:
     calls: list[Exchange] = field(default_factory=list)
 
 
+LIST: ExchangeFact[ListView] = ExchangeFact("list", "this page of a list beside the pages before")
+STALE_CALL: ExchangeFact[tuple[str, str]] = ExchangeFact(
+    "stale-call", "the call used a list that had run out: flows of that list and of the next one"
+)
+
+
 class Lists(Tracker):
-    """Writes `exchange.facts["list"]` (ListView), and `exchange.facts["stale-call"]` = (listen flow, list flow) on calls."""
+    """Writes `exchange.facts[LIST]` (ListView), and `exchange.facts[STALE_CALL]` = (listen flow, list flow) on calls."""
 
     name = NAME
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self._pages: Recent[tuple[str, str, str], list[Page]] = Recent(min(MOST_PAGES, self.limits.state))
+        self._pages: Recent[tuple[str, str, str], list[Page]] = Recent(lambda: min(MOST_PAGES, self.limits.state))
         self._cursors: Recent[tuple[str, str], dict[str, None]] = Recent(1_000)
         self._began: Recent[tuple[str, str, Who], bool] = Recent(1_000)  # first pages seen
         self._listings: Recent[tuple[Any, ...], list[Listing]] = Recent(1_000)
         self._changed: Recent[tuple[str, str], float] = Recent(1_000)
-        self._fresh: Recent[tuple[str, str, Who, str], _Fresh] = Recent(min(2_000, self.limits.state))
+        self._fresh: Recent[tuple[str, str, Who, str], _Fresh] = Recent(lambda: min(2_000, self.limits.state))
         self._public: Recent[tuple[str, str, str, bytes], tuple[str, bytes, float, str]] = Recent(1_000)
         self._stale: Recent[tuple[str, Who], _Stale] = Recent(500)
         self._tools: Recent[tuple[str, Who], frozenset[Any]] = Recent(500)
@@ -179,7 +186,7 @@ class Lists(Tracker):
         """Listings whose nextCursor "" was not followed, by clients that do follow others (CAC008)."""
         found = []
         for exchange in self._unfollowed.values():
-            view = exchange.facts.get(NAME)
+            view = exchange.facts.get(LIST)
             if view is not None and self._follows.get(_who(exchange)):
                 view.unfollowed = True
                 found.append(exchange)
@@ -189,7 +196,7 @@ class Lists(Tracker):
 
     def _asked(self, message: Message, method: str) -> None:
         exchange, params = message.exchange, message.params
-        view = exchange.facts[NAME] = ListView()
+        view = exchange.facts[LIST] = ListView()
         url, who, cursor = exchange.endpoint.url, _who(exchange), params.get("cursor")
         if method in LISTS and cursor is not None:
             view.cursor = cursor
@@ -252,7 +259,7 @@ class Lists(Tracker):
 
     def _answered(self, message: Message, request: Message, method: str) -> None:
         exchange, result = request.exchange, message.result
-        view: ListView | None = exchange.facts.get(NAME)
+        view: ListView | None = exchange.facts.get(LIST)
         if view is None or (exchange.claim.modern and result.get("resultType", "complete") != "complete"):
             return
         url, who = exchange.endpoint.url, _who(exchange)
@@ -354,7 +361,7 @@ class Lists(Tracker):
         stale = self._stale.pop((url, who))
         for call in stale.calls if stale is not None else ():
             if call.name not in names and stale is not None and not call.released:
-                call.facts["stale-call"] = (stale.flow, exchange.flow)
+                call.facts[STALE_CALL] = (stale.flow, exchange.flow)
                 self.memory.rejudge(call)
             self._free(call)  # after it was judged: that may release it
 

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
 from mcp_wiretap.trace.schema.annotations import Flaw, Mirror, read_tool
@@ -97,6 +98,10 @@ class _Refused:
     digest: bytes
 
 
+TOOLS_CHANGED: EndpointFact[float] = EndpointFact("tools-changed", "when the server last said that its tools changed")
+REPEATS_REFUSED: ExchangeFact[str] = ExchangeFact("repeats-refused", "flow of the refused call that this one repeats unchanged")
+
+
 class Tools(Tracker):
     name = "tools"
 
@@ -141,7 +146,7 @@ class Tools(Tracker):
     def said(self, message: Message) -> None:
         request = message.request
         if message.method == CHANGED and message.party == "server":
-            message.exchange.endpoint.facts["tools-changed"] = message.at
+            message.exchange.endpoint.facts[TOOLS_CHANGED] = message.at
         if request is None or message.party != "server":
             return
         if request.method == "tools/list":
@@ -192,9 +197,9 @@ class Tools(Tracker):
             elif first.raw != definition.raw:
                 listed.twice.add(definition.name)
         self._walk(listed, message, request, here.keys())
-        facts = message.exchange.facts.setdefault("tools", [])
-        facts.extend(definitions)
-        del facts[:-NAMES]  # a legacy GET stream may carry one list after the other
+        in_exchange = message.exchange.definitions
+        in_exchange.extend(definitions)
+        del in_exchange[:-NAMES]  # a legacy GET stream may carry one list after the other
         self._shrink()
 
     def _definition(self, listed: _Set, message: Message, raw: dict[str, Any], index: int) -> ToolDefinition:
@@ -222,7 +227,7 @@ class Tools(Tracker):
             if versions and (client, name, versions[-1].definition.flow) in listed.called:
                 definition.replaces = versions[-1].definition
                 seen_at = max((s.last for s in versions[-1].seen.values()), default=0.0)
-                definition.announced = owner.endpoint.facts.get("tools-changed", 0.0) > seen_at
+                definition.announced = owner.endpoint.facts.get(TOOLS_CHANGED, 0.0) > seen_at
             version = _Version(replace(definition, message=None, replaces=None), size)
             versions.append(version)
             self._grow(listed, size)
@@ -337,10 +342,10 @@ class Tools(Tracker):
             self._refused.popitem(last=False)
 
     def _note_repeat(self, exchange: Exchange, request: Message, name: str) -> None:
-        """facts["repeats-refused"]: the flow of a refused call that this one repeats without change (PAR027)."""
+        """facts[REPEATS_REFUSED]: the flow of a refused call that this one repeats without change (PAR027)."""
         refused = self._refused.get(_client(exchange), {}).get(short_key(name))
         if refused is not None and refused.at < exchange.started and refused.digest == _asked(exchange, request):
-            exchange.facts["repeats-refused"] = refused.flow
+            exchange.facts[REPEATS_REFUSED] = refused.flow
 
     # Book-keeping
 

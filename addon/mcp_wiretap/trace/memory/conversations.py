@@ -4,7 +4,7 @@ Trackers call `link`; this module only keeps the books.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mcp_wiretap.trace.model import Confidence, Conversation, Exchange, Link, LinkBy, Status
 
@@ -22,7 +22,7 @@ _STATUS: dict[str, Status] = {
 
 
 class Conversations:
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
         self._by_id: OrderedDict[str, Conversation] = OrderedDict()
         self.dropped = 0
@@ -43,15 +43,19 @@ class Conversations:
         if conversation is None:
             conversation = Conversation(earlier.flow, earlier.endpoint, earlier.method, earlier.name, started=earlier.started)
             self._by_id[conversation.id] = conversation
-            if len(self._by_id) > self._most:
-                self._by_id.popitem(last=False)
-                self.dropped += 1
+            self.shrink()
             self._add(conversation, earlier)
         if later.conversation is None:
             self._add(conversation, later)
         conversation.links.append(Link(earlier.flow, later.flow, by, confidence))
         conversation.client_ms += client_ms
         return conversation
+
+    def shrink(self) -> None:
+        """Forget what is over the limit: the oldest."""
+        while len(self._by_id) > self._most():
+            self._by_id.popitem(last=False)
+            self.dropped += 1
 
     @staticmethod
     def _add(conversation: Conversation, exchange: Exchange) -> None:

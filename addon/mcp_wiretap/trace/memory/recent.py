@@ -1,15 +1,16 @@
 """A table that remembers the entries used last and forgets the others: what trackers keep stays bounded."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class Recent[K, V]:
-    """At most `most` entries; reading one counts as use."""
+    """At most `most` entries; reading one counts as use. A limit that may change while the table is used is given as a function:
+    the table then shrinks to it with the next entry, or at once where it is told to."""
 
     __slots__ = ("_entries", "_most")
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int | Callable[[], int]) -> None:
         self._most = most
         self._entries: OrderedDict[K, V] = OrderedDict()
 
@@ -29,8 +30,13 @@ class Recent[K, V]:
         """Returns what was forgotten for it."""
         self._entries[key] = value
         self._entries.move_to_end(key)
+        return self.shrink()
+
+    def shrink(self) -> list[V]:
+        """Forget what is over the limit, and return it."""
+        most = self._most if isinstance(self._most, int) else self._most()
         forgotten = []
-        while len(self._entries) > self._most:
+        while len(self._entries) > most:
             forgotten.append(self._entries.popitem(last=False)[1])
         return forgotten
 

@@ -28,6 +28,9 @@ class Held:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = 0
 
+    def resize(self, most: int, most_bytes: int) -> None:
+        self._most, self._most_bytes = most, most_bytes
+
     def __len__(self) -> int:
         return len(self._entries)
 

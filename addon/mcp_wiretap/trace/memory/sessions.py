@@ -5,7 +5,7 @@ Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transport
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcp_wiretap.trace.model import Exchange, Message, Session
@@ -22,7 +22,7 @@ _LONGEST_VERSION = 1_000  # characters; a revision has ten
 class Sessions:
     """All sessions of a trace, bounded; the least recently used goes first."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
         self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
@@ -117,7 +117,15 @@ class Sessions:
     def _put[K](self, table: OrderedDict[K, Session], key: K, session: Session) -> None:
         table[key] = session
         table.move_to_end(key)
-        while len(table) > self._most:
+        self._shrink(table)
+
+    def shrink(self) -> None:
+        """Forget what is over the limit: the sessions that were not used for the longest time."""
+        for table in (self._by_id, self._announced, self._stateless):
+            self._shrink(table)
+
+    def _shrink(self, table: OrderedDict[Any, Session]) -> None:
+        while len(table) > self._most():
             table.popitem(last=False)
             self.dropped += 1
 

@@ -26,7 +26,7 @@ _UNVERIFIED = frozenset({"unchecked", "not-required", "undeclared"})
 
 
 def check(exchange: Exchange) -> None:
-    """Fill `exchange.header_checks`, and `facts["stale"]` where an older definition explains the Mcp-Param headers."""
+    """Fill `exchange.header_checks`, and `facts[STALE]` where an older definition explains the Mcp-Param headers."""
     exchange.header_checks = list(_checks(exchange))
 
 

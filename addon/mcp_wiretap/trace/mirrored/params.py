@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.mirrored.verdict import made, matching, octets, plain, syntax
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition, ToolView
@@ -33,6 +34,9 @@ class Stale:
     older: ToolDefinition
     newest_flow: str
     fresh: bool  # the older list's ttlMs had not run out
+
+
+STALE: ExchangeFact[Stale] = ExchangeFact("stale", "an older definition explains the Mcp-Param headers")
 
 
 def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[HeaderCheck]:
@@ -195,13 +199,13 @@ def _explain(
     """Whether an older definition explains what the newest one does not: then the client's schema is stale (PAR024)."""
     for older in view.earlier:
         if not older.flaws and not older.unchecked and not any(c.problems & _WRONG for c in _against(older, request, fields)):
-            exchange.facts["stale"] = Stale(older, view.flow, older.flow in view.fresh)
+            exchange.facts[STALE] = Stale(older, view.flow, older.flow in view.fresh)
             detail = "right for an older definition of the tool"
             return [replace(c, problems=frozenset({"stale"}), detail=detail) if c.problems & _WRONG else c for c in checks]
     known = {m.field.lower(): older for older in reversed(view.earlier) for m in older.mirrors}
     for index, found in enumerate(checks):
         if "undeclared" in found.problems and (old := known.get(found.header.lower())) is not None:
-            exchange.facts["stale"] = Stale(old, view.flow, old.flow in view.fresh)
+            exchange.facts[STALE] = Stale(old, view.flow, old.flow in view.fresh)
             detail = "only an older definition of the tool declares it"
             checks[index] = replace(found, problems=frozenset({"stale"}), detail=detail)
     return checks

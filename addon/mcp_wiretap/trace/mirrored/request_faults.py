@@ -8,8 +8,7 @@ is (HTS022). Spec: 2026-07-28 basic/index#_meta, basic/transports/streamable-htt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mcp_wiretap.trace.era.negotiation import NAME as NEGOTIATION
-from mcp_wiretap.trace.era.negotiation import Part
+from mcp_wiretap.trace.era.negotiation import NEGOTIATION, Part
 from mcp_wiretap.trace.mirrored import check as mirror
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.wire import headers as wire

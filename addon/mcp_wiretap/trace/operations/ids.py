@@ -7,10 +7,11 @@ RPC004, A26).
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session
@@ -100,6 +101,39 @@ class _Sender:
             self.last, self.ids = value, self.ids + 1
 
 
+@dataclass(slots=True, frozen=True, kw_only=True)
+class CameBack:
+    """A request that is repeated after the server had told the client to wait."""
+
+    flow: str  # the answer with Retry-After
+    retry_after: int  # seconds
+    after_s: float  # how long the client waited
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class CapabilitiesChange:
+    """Capabilities that a client declares otherwise than in its last request."""
+
+    before: str  # flow of that request
+    added: list[str]
+    dropped: list[str]
+
+
+CAME_BACK: ExchangeFact[CameBack] = ExchangeFact("came-back", "the client repeats a request for which it was told to wait")
+CAPABILITIES_CHANGE: ExchangeFact[CapabilitiesChange] = ExchangeFact(
+    "capabilities-change", "the client declares other capabilities than in its last request"
+)
+ANSWERED_TWICE: ExchangeFact[list[AnsweredTwice]] = ExchangeFact("answered-twice", "answers to a request that had one")
+POSTED_AFTER_MODERN: ExchangeFact[bool] = ExchangeFact("posted-after-modern", "a client of the modern era posts an answer")
+CANCELS: ExchangeFact[list[CancelTarget]] = ExchangeFact("cancels", "the requests that its notifications/cancelled name")
+REUSE: ExchangeFact[list[Reuse]] = ExchangeFact("reuse", "ids that were used before")
+ASKED: SessionFact[OrderedDict[Hashable, float | None]] = SessionFact("_asked", "ids of the server's requests, and when answered")
+ASKED_DROPPED: SessionFact[bool] = SessionFact("_asked-dropped", "some of these are not kept")
+ISSUED: SessionFact[OrderedDict[Hashable, _Issued]] = SessionFact("_issued", "ids of the client's requests")
+ISSUED_DROPPED: SessionFact[bool] = SessionFact("_issued-dropped", "some of these are not kept")
+TASK_TOKENS: SessionFact[OrderedDict[Hashable, _TaskToken]] = SessionFact("_task-tokens", "progress tokens of tasks")
+
+
 class Requests(Tracker):
     """Writes `exchange.facts`: `reuse` (list of Reuse), `cancels` (list of CancelTarget), `answered-twice` (list of
     AnsweredTwice), `capabilities-change` (flow of the request before, words added, words gone), `posted-after-modern` (a response
@@ -110,11 +144,13 @@ class Requests(Tracker):
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
         # (endpoint, connection) -> id -> request in flight
-        self._open: OrderedDict[tuple[str, str], OrderedDict[Hashable, Message]] = OrderedDict()
-        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(self.limits.state)
+        self._open: Recent[tuple[str, str], OrderedDict[Hashable, Message]] = Recent(lambda: self.limits.state)
+        self._senders: Recent[tuple[str, str, tuple[str, str] | None], _Sender] = Recent(lambda: self.limits.state)
         # (endpoint, Authorization, clientInfo or else connection) -> flow and capabilities of the newest request
-        self._declared: OrderedDict[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = OrderedDict()
-        self._modern_places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (endpoint, connection) of modern requests
+        self._declared: Recent[tuple[str, str, tuple[str, str] | str], tuple[str, dict[str, Any]]] = Recent(
+            lambda: self.limits.state
+        )
+        self._modern_places: Recent[tuple[str, str], bool] = Recent(PLACES)  # (endpoint, connection) of modern requests
         self._limited: Recent[tuple[str, str, tuple[str, str] | None], tuple[str, float, int]] = Recent(PLACES)
         self._sessionless: Recent[tuple[str, str, str], OrderedDict[Hashable, Exchange]] = Recent(SESSIONLESS_PLACES)
 
@@ -122,7 +158,7 @@ class Requests(Tracker):
         if len(self._limited) and exchange.kind == "mcp":
             told = self._limited.pop((exchange.endpoint.url, exchange.auth, exchange.client_info))
             if told is not None and exchange.started - told[1] < told[2]:
-                exchange.facts["came-back"] = (told[0], told[2], exchange.started - told[1])
+                exchange.facts[CAME_BACK] = CameBack(flow=told[0], retry_after=told[2], after_s=exchange.started - told[1])
 
     def said(self, message: Message) -> None:
         kind, exchange = message.rpc.kind, message.exchange
@@ -135,11 +171,11 @@ class Requests(Tracker):
                 self._without_session(message)
         elif kind == "request":
             if exchange.session is not None:
-                asked: OrderedDict[Hashable, float | None] = exchange.session.facts.setdefault("asked", OrderedDict())
+                asked: OrderedDict[Hashable, float | None] = exchange.session.facts.setdefault(ASKED, OrderedDict())
                 asked[id_key(message.rpc.id)] = None
                 if len(asked) > MOST:
                     asked.popitem(last=False)
-                    exchange.session.facts["asked-dropped"] = True
+                    exchange.session.facts[ASKED_DROPPED] = True
         elif kind in ("result", "error"):
             if message.party == "server":
                 self._answers(message)
@@ -164,7 +200,7 @@ class Requests(Tracker):
             if sender.open.get(key) is message:
                 del sender.open[key]
         if not table:
-            del self._open[exchange.endpoint.url, exchange.connection]
+            self._open.pop((exchange.endpoint.url, exchange.connection))
 
     def _asked_to_wait(self, exchange: Exchange) -> None:
         fields = exchange.response_fields
@@ -177,14 +213,11 @@ class Requests(Tracker):
         exchange = message.exchange
         place = (exchange.endpoint.url, exchange.connection)
         if place not in self._modern_places:
-            self._modern_places[place] = None
-            if len(self._modern_places) > PLACES:
-                self._modern_places.popitem(last=False)
+            self._modern_places.put(place, True)
         table = self._open.get(place)
         if table is None:
-            table = self._open[place] = OrderedDict()
-            if len(self._open) > self.limits.state:
-                self._open.popitem(last=False)
+            table = OrderedDict()
+            self._open.put(place, table)
         key = id_key(message.rpc.id)
         other = table.get(key)
         if other is not None and other.answer is None and not recorded_twice(other.exchange, exchange):
@@ -229,17 +262,16 @@ class Requests(Tracker):
         who = (exchange.endpoint.url, exchange.auth, exchange.client_info or exchange.connection)
         declared = exchange.capabilities
         before = self._declared.get(who)
-        self._declared[who] = (exchange.flow, declared)
-        if before is None:
-            if len(self._declared) > self.limits.state:
-                self._declared.popitem(last=False)
-        elif before[1] != declared:
+        self._declared.put(who, (exchange.flow, declared))
+        if before is not None and before[1] != declared:
             now, then = _flat(declared), _flat(before[1])
-            exchange.facts["capabilities-change"] = (before[0], sorted(now - then), sorted(then - now))
+            exchange.facts[CAPABILITIES_CHANGE] = CapabilitiesChange(
+                before=before[0], added=sorted(now - then), dropped=sorted(then - now)
+            )
 
     def _legacy(self, message: Message, session: Session) -> None:
         exchange, key = message.exchange, id_key(message.rpc.id)
-        issued: OrderedDict[Hashable, _Issued] = session.facts.setdefault("issued", OrderedDict())
+        issued: OrderedDict[Hashable, _Issued] = session.facts.setdefault(ISSUED, OrderedDict())
         before = issued.get(key)
         if before is not None and before.exchange is not exchange and not recorded_twice(before.exchange, exchange):
             retry = _unanswered(before.exchange) and before.body == message.rpc.body
@@ -250,7 +282,7 @@ class Requests(Tracker):
         issued[key] = _Issued(exchange.flow, message.method, message.rpc.body, task, exchange)
         if len(issued) > MOST:
             issued.popitem(last=False)
-            session.facts["issued-dropped"] = True
+            session.facts[ISSUED_DROPPED] = True
 
     @staticmethod
     def _token_of_task(message: Message, session: Session, task: bool) -> None:
@@ -258,12 +290,12 @@ class Requests(Tracker):
         token = message.meta.get("progressToken")
         if token is None:
             return
-        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get("task-tokens") or OrderedDict()
+        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get(TASK_TOKENS) or OrderedDict()
         used = tokens.get(id_key(token))
         if used is not None and used.task:
             _note(message.exchange, Reuse("progressToken", token, used.flow, "in-session"))
         elif task:
-            session.facts["task-tokens"] = tokens
+            session.facts[TASK_TOKENS] = tokens
             tokens[id_key(token)] = _TaskToken(message.exchange.flow)
             if len(tokens) > MOST:
                 tokens.popitem(last=False)
@@ -271,7 +303,7 @@ class Requests(Tracker):
     @staticmethod
     def _task_status(message: Message, session: Session, status: dict[str, Any]) -> None:
         """A task was created, or is over: its token is in use, or free."""
-        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get("task-tokens") or OrderedDict()
+        tokens: OrderedDict[Hashable, _TaskToken] = session.facts.get(TASK_TOKENS) or OrderedDict()
         over = str(status.get("status")) in _TASK_OVER
         request = message.request
         created = request.meta.get("progressToken") if request is not None and "task" in request.params else None
@@ -308,13 +340,13 @@ class Requests(Tracker):
         session = exchange.session or (request.exchange.session if request is not None else None)
         if session is None or exchange.claim.modern:
             return
-        if "task-tokens" in session.facts:
+        if TASK_TOKENS in session.facts:
             task = message.result.get("task")
             self._task_status(message, session, task if isinstance(task, dict) else message.result)
         key = id_key(request.rpc.id if request is not None else message.rpc.id)
-        table = session.facts.get("issued")
+        table = session.facts.get(ISSUED)
         if request is not None and request.method == "initialize" and message.rpc.kind == "result":
-            table = session.facts.setdefault("issued", OrderedDict())
+            table = session.facts.setdefault(ISSUED, OrderedDict())
             if key not in table:  # the request came before the session that its answer opened
                 table[key] = _Issued(request.exchange.flow, "initialize", request.rpc.body, False, request.exchange)
         issued = table.get(key) if table else None
@@ -325,17 +357,17 @@ class Requests(Tracker):
             issued.answered_at, issued.answer_flow, issued.answer_event = message.at, exchange.flow, event
         elif issued.answer_flow != exchange.flow and event and issued.answer_event and event != issued.answer_event:
             twice = AnsweredTwice(message.where, message.rpc.id, issued.answer_flow)
-            exchange.facts.setdefault("answered-twice", []).append(twice)
+            exchange.facts.setdefault(ANSWERED_TWICE, []).append(twice)
 
     def _replies(self, message: Message) -> None:
         """The client posted a response."""
         exchange, session = message.exchange, message.exchange.session
         if session is not None:
-            asked = session.facts.get("asked", {})
+            asked = session.facts.get(ASKED, OrderedDict())
             if id_key(message.rpc.id) in asked:
                 asked[id_key(message.rpc.id)] = message.at
         elif (exchange.endpoint.url, exchange.connection) in self._modern_places:
-            exchange.facts["posted-after-modern"] = True
+            exchange.facts[POSTED_AFTER_MODERN] = True
 
     @staticmethod
     def _token(message: Message, others: Any, how: str) -> None:
@@ -360,13 +392,14 @@ class Requests(Tracker):
             if waiting is None or waiting.method != "initialize":
                 return
             state, flow = "initialize", waiting.exchange.flow
-        elif not session.initialize_flow or session.facts.get("issued-dropped") or session.facts.get("asked-dropped"):
+        elif not session.initialize_flow or session.facts.get(ISSUED_DROPPED) or session.facts.get(ASKED_DROPPED):
             state = "unknown-session"
         elif message.party == "client":
-            state, flow = _state(session.facts.get("issued", {}).get(key), message.at)
+            state, flow = _state(session.facts.get(ISSUED, OrderedDict()).get(key), message.at)
         else:
-            state = _state_of_asked(session.facts.get("asked", {}), key, message.at)
-        exchange.facts.setdefault("cancels", []).append(CancelTarget(target, state, flow))
+            asked = session.facts.get(ASKED)
+            state = _state_of_asked(asked if asked is not None else {}, key, message.at)
+        exchange.facts.setdefault(CANCELS, []).append(CancelTarget(target, state, flow))
 
 
 def _flat(capabilities: dict[str, Any]) -> set[str]:
@@ -396,7 +429,7 @@ def _event_id(exchange: Exchange) -> str | None:
     return stream.items[-1].event.id if stream is not None and stream.items and stream.count == len(stream.items) else None
 
 
-def _state_of_asked(asked: dict[Hashable, float | None], key: Hashable, at: float) -> str:
+def _state_of_asked(asked: Mapping[Hashable, float | None], key: Hashable, at: float) -> str:
     """What became of a request of the server that it cancels."""
     if key not in asked:
         return "unknown"
@@ -417,4 +450,4 @@ def _state(issued: _Issued | None, at: float) -> tuple[str, str]:
 
 
 def _note(exchange: Exchange, reuse: Reuse) -> None:
-    exchange.facts.setdefault("reuse", []).append(reuse)
+    exchange.facts.setdefault(REUSE, []).append(reuse)

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import ExchangeFact, SessionFact
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
@@ -35,6 +36,15 @@ class _Token:
     last: Any = None
     last_flow: str = ""
     task: bool = False
+
+
+PROGRESS_LAST: ExchangeFact[Any] = ExchangeFact("progress-last", "the newest progress value on this stream")
+_TOKENS: dict[str, ExchangeFact[OrderedDict[Hashable, _Token]]] = {
+    asker: ExchangeFact(f"_progress-{asker}", f"progress tokens that the {asker} gave") for asker in ("client", "server")
+}
+_TOKENS_OF_SESSION: dict[str, SessionFact[OrderedDict[Hashable, _Token]]] = {
+    asker: SessionFact(f"_progress-{asker}", f"progress tokens that the {asker} gave") for asker in ("client", "server")
+}
 
 
 class ProgressTokens(Tracker):
@@ -64,9 +74,9 @@ class ProgressTokens(Tracker):
 
     def _table(self, exchange: Exchange, asker: str) -> OrderedDict[Hashable, _Token]:
         # Without a session only the stream of the request itself is sure.
-        facts = exchange.session.facts if exchange.session is not None else exchange.facts
-        table: OrderedDict[Hashable, _Token] = facts.setdefault(f"progress-{asker}", OrderedDict())
-        return table
+        if exchange.session is not None:
+            return exchange.session.facts.setdefault(_TOKENS_OF_SESSION[asker], OrderedDict())
+        return exchange.facts.setdefault(_TOKENS[asker], OrderedDict())
 
     def _modern(self, message: Message) -> None:
         exchange, request = message.exchange, message.exchange.request
@@ -79,8 +89,8 @@ class ProgressTokens(Tracker):
         else:
             found.asked = request.meta["progressToken"]
             found.state = _compare(found.asked, token)
-        found.before = exchange.facts.get("progress-last")
-        exchange.facts["progress-last"] = message.params.get("progress")
+        found.before = exchange.facts.get(PROGRESS_LAST)
+        exchange.facts[PROGRESS_LAST] = message.params.get("progress")
         message.found = found
 
     def _legacy(self, message: Message) -> None:

@@ -1,8 +1,10 @@
 """Requests whose stream broke before the answer, so that the one that asks again can be compared with them (SSE015)."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
+from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
@@ -15,8 +17,20 @@ MOST = 1_000
 type _Key = tuple[str, str, str | None, bytes]  # endpoint, Authorization, method, what was asked
 
 
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Reissue:
+    """A request that repeats one whose stream broke."""
+
+    broken: str  # flow whose stream broke
+    same_id: bool
+    by_client: bool  # the client itself had closed that stream
+
+
+REISSUE: ExchangeFact[Reissue] = ExchangeFact("reissue", "the request repeats one whose stream broke")
+
+
 class Broken(Tracker):
-    """Writes `exchange.facts["reissue"]` = (flow of the broken exchange, whether the id is the same, whether the client had
+    """Writes `exchange.facts[REISSUE]` = (flow of the broken exchange, whether the id is the same, whether the client had
     closed the stream itself)."""
 
     name = "broken"
@@ -33,7 +47,7 @@ class Broken(Tracker):
             return
         before = self._broken.pop(self._key(message), None)
         if before is not None:
-            exchange.facts["reissue"] = (before[0], before[1] == id_key(message.rpc.id), before[2])
+            exchange.facts[REISSUE] = Reissue(broken=before[0], same_id=before[1] == id_key(message.rpc.id), by_client=before[2])
 
     def ended(self, exchange: Exchange) -> None:
         request = exchange.request

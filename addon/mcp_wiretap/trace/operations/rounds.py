@@ -47,7 +47,6 @@ class Rounds(Tracker):
         self._states: dict[tuple[str, bytes], list[Item]] = {}
         self._asked = 0  # bytes
         self._held = 0
-        self._most = min(MOST, self.limits.state)
         self._now = 0.0
 
     # What happens
@@ -171,11 +170,14 @@ class Rounds(Tracker):
             item.held = True
             self._held += 1
             self.memory.held.keep(item.exchange, self.name)
-        while len(self._items) > self._most:
-            self._forget(next(iter(self._items.values())))
-            self.memory.count_dropped("input_required answers")
+        self.resized()
         while self._asked > MOST_ASKED_IN_ALL:
             self._let_go(next(i for i in self._items.values() if i.size))
+
+    def resized(self) -> None:
+        while len(self._items) > min(MOST, self.limits.state):
+            self._forget(next(iter(self._items.values())))
+            self.memory.count_dropped("input_required answers")
 
     def _forget(self, item: Item) -> None:
         self._let_go(item)

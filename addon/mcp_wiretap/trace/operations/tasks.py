@@ -1,8 +1,8 @@
 """Tasks of both kinds: the extension io.modelcontextprotocol/tasks (modern) and the core tasks of 2025-11-25 (legacy).
 
 A task begins with the answer to a tools/call, is polled by tasks/get, asked by tasks/update, ended by tasks/cancel or by itself.
-The exchanges that name its taskId are one conversation. What rules judge stands in `exchange.facts["task"]` (TaskView); what the
-pages show in `endpoint.facts["tasks"]`. Times compared are of exchanges that do not overlap: concurrent polls prove no order.
+The exchanges that name its taskId are one conversation. What rules judge stands in `exchange.facts[TASK]` (TaskView); what the
+pages show in `endpoint.facts[TASKS]`. Times compared are of exchanges that do not overlap: concurrent polls prove no order.
 """
 
 from collections import OrderedDict
@@ -13,8 +13,10 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message, Status, ToolDefinition
+from mcp_wiretap.trace.streams.subscriptions import LISTENS
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -116,6 +118,19 @@ class TaskView:
     result_flow: str = ""  # legacy: the tasks/result that had given the result before this request was sent
 
 
+TASK: ExchangeFact[TaskView] = ExchangeFact("task", "the task that this exchange made or names")
+CANCELS_TASK: ExchangeFact[Task] = ExchangeFact("cancels-task", "the task that its notifications/cancelled names")
+PROGRESS_OF_TASK: ExchangeFact[dict[str, Task]] = ExchangeFact("progress-of-task", "progress of a task, by its place")
+PROGRESS_OF_ENDED_TASK: ExchangeFact[dict[str, Seen]] = ExchangeFact(
+    "progress-of-ended-task", "progress of a task that had ended, by its place"
+)
+LISTED_TASKS: ExchangeFact[dict[int, tuple[Seen, str]]] = ExchangeFact(
+    "listed-tasks", "index in an answer to tasks/list: the end seen before, and the status now"
+)
+TASKS: EndpointFact[list[Task]] = EndpointFact("tasks", "the tasks of this endpoint, the newest last")
+TOKEN_TASKS: SessionFact[OrderedDict[Any, Task]] = SessionFact("_token-tasks", "tasks by progress token")
+
+
 class Tasks(Tracker):
     name = "tasks"
 
@@ -148,7 +163,7 @@ class Tasks(Tracker):
             elif request.method == "tasks/list":
                 self._listed(message, request)
         elif kind == "error" and message.request is not None:
-            view: TaskView | None = message.request.exchange.facts.get("task")
+            view: TaskView | None = message.request.exchange.facts.get(TASK)
             if view is not None and view.task is not None and message.error_code == -32602:
                 self._forgotten(view, view.task, message)
         elif kind == "notification" and method in STATES and message.party == "server":
@@ -161,36 +176,36 @@ class Tasks(Tracker):
             self._cancelled(message)
 
     def _cancelled(self, message: Message) -> None:
-        """`facts["cancels-task"]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
+        """`facts[CANCELS_TASK]`: the task whose id, or whose call's id, a notifications/cancelled names. Clients use the same
         ids over and over: of a call it is the newest request with that id on the same connection."""
         exchange, named = message.exchange, message.params.get("requestId")
         task = self.find(exchange, named)
         if task is not None:
-            exchange.facts["cancels-task"] = task
+            exchange.facts[CANCELS_TASK] = task
             return
         for other in islice(reversed(self.memory.exchanges.values()), MOST_BACK):
             if other is exchange or other.jsonrpc_id is None or id_key(other.jsonrpc_id) != id_key(named):
                 continue
             if (other.endpoint, other.auth, other.connection) == (exchange.endpoint, exchange.auth, exchange.connection):
-                shown: list[Task] = exchange.endpoint.facts.get("tasks") or []
+                shown: list[Task] = exchange.endpoint.facts.get(TASKS) or []
                 done = other.ended is not None and other.ended <= exchange.started
                 task = next((t for t in reversed(shown) if t.origin is other), None) if done else None
                 if task is not None:
-                    exchange.facts["cancels-task"] = task
+                    exchange.facts[CANCELS_TASK] = task
                 return
 
     def _progress(self, message: Message) -> None:
         related = message.meta.get("io.modelcontextprotocol/related-task")
         task = self.find(message.exchange, related.get("taskId")) if isinstance(related, dict) else None
         if not isinstance(related, dict) and (session := message.exchange.session) is not None:
-            task = session.facts.get("token-tasks", {}).get(id_key(message.params.get("progressToken")))
+            task = session.facts.get(TOKEN_TASKS, OrderedDict()).get(id_key(message.params.get("progressToken")))
             if task is not None:
-                message.exchange.facts.setdefault("progress-of-task", {})[message.where] = task
+                message.exchange.facts.setdefault(PROGRESS_OF_TASK, {})[message.where] = task
         end = task.terminal if task is not None else None
         stream = message.exchange.stream
         at = message.at if stream is None or stream.timed else message.exchange.started  # at the least
         if end is not None and end.ended is not None and end.ended + CROSSING_S <= at:
-            message.exchange.facts.setdefault("progress-of-ended-task", {})[message.where] = end
+            message.exchange.facts.setdefault(PROGRESS_OF_ENDED_TASK, {})[message.where] = end
 
     # Requests
 
@@ -200,7 +215,7 @@ class Tasks(Tracker):
             return
         task = self.find(exchange, task_id)
         what: Any = method.partition("/")[2]
-        view = exchange.facts["task"] = TaskView(task, what, task_id)
+        view = exchange.facts[TASK] = TaskView(task, what, task_id)
         if task is None:
             return
         self._known_before(view, task, exchange, exchange.started)
@@ -236,7 +251,7 @@ class Tasks(Tracker):
         task.last_news = message.at
 
     def _listed(self, message: Message, request: Message) -> None:
-        """`facts["listed-tasks"]`: index in an answer to tasks/list -> the task's end as seen before, and its status now."""
+        """`facts[LISTED_TASKS]`: index in an answer to tasks/list -> the task's end as seen before, and its status now."""
         items = message.result.get("tasks")
         for index, item in enumerate(items[:MOST_STEPS] if isinstance(items, list) else ()):
             task = self.find(request.exchange, item.get("taskId")) if isinstance(item, dict) else None
@@ -246,7 +261,7 @@ class Tasks(Tracker):
             status = item.get("status")
             excused = status == "failed" and _expired(task, request.exchange.started)
             if isinstance(status, str) and status != end.status and not excused:
-                request.exchange.facts.setdefault("listed-tasks", {})[index] = (end, one_line(status, 40))
+                request.exchange.facts.setdefault(LISTED_TASKS, {})[index] = (end, one_line(status, 40))
 
     def _polled(self, view: TaskView, task: Task, exchange: Exchange) -> None:
         if self._unpolled.pop(task.origin.flow, None) is not None:
@@ -296,15 +311,15 @@ class Tasks(Tracker):
         )  # fmt: skip
         self._know(task)
         if kind == "core" and exchange.session is not None and "progressToken" in request.meta:
-            tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault("token-tasks", OrderedDict())
+            tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault(TOKEN_TASKS, OrderedDict())
             tokens[id_key(request.meta["progressToken"])] = task
             if len(tokens) > MOST_TOKENS:
                 tokens.popitem(last=False)
-        shown: list[Task] = exchange.endpoint.facts.setdefault("tasks", [])
+        shown: list[Task] = exchange.endpoint.facts.setdefault(TASKS, [])
         shown.append(task)
         if len(shown) > 500:
             del shown[0]
-        view = exchange.facts["task"] = TaskView(task, "create", task_id)
+        view = exchange.facts[TASK] = TaskView(task, "create", task_id)
         self._step(task, body, message, view)
         if kind == "extension" and is_number(task.poll_ms) and len(self._unpolled) < MOST_UNPOLLED:
             self._unpolled[exchange.flow] = exchange
@@ -316,6 +331,9 @@ class Tasks(Tracker):
             self._forget_requests(before)
         self._tasks[key] = task
         self._tasks.move_to_end(key)
+        self.resized()
+
+    def resized(self) -> None:
         while len(self._tasks) > self.limits.state:
             self._forget_requests(self._tasks.popitem(last=False)[1])
             self.memory.count_dropped("tasks")
@@ -338,7 +356,7 @@ class Tasks(Tracker):
 
     def _answered(self, message: Message, request: Message) -> None:
         exchange = request.exchange
-        view: TaskView | None = exchange.facts.get("task")
+        view: TaskView | None = exchange.facts.get(TASK)
         if view is None:
             return
         task = view.task or self.find(exchange, view.task_id) or self._adopt(view, message, request)
@@ -448,7 +466,7 @@ class Tasks(Tracker):
     def finished(self) -> Iterable[Exchange]:
         """Tasks that nobody asked for after their handle came (TSK020)."""
         for exchange in self._unpolled.values():
-            view: TaskView | None = exchange.facts.get("task")
+            view: TaskView | None = exchange.facts.get(TASK)
             if view is not None and view.task is not None:
                 view.silence_ms = silence_ms(view.task, self._now)
         return list(self._unpolled.values())
@@ -457,7 +475,7 @@ class Tasks(Tracker):
         self._now = max(self._now, exchange.started)
 
     def ended(self, exchange: Exchange) -> None:
-        view: TaskView | None = exchange.facts.get("task")
+        view: TaskView | None = exchange.facts.get(TASK)
         if view is None or view.task is None:
             return
         for seen in (view.now, *view.task.steps[-3:]):
@@ -470,7 +488,7 @@ def silence_ms(task: Task, now: float) -> float | None:
     """How long nothing was heard of a task, where that is very much longer than the interval its server asked for."""
     if not is_number(task.poll_ms) or task.poll_ms <= 0 or task.terminal is not None:
         return None
-    if any(task.id in listen.asked.tasks for listen in task.origin.endpoint.facts.get("listens", ())):
+    if any(task.id in listen.asked.tasks for listen in task.origin.endpoint.facts.get(LISTENS, ())):
         return None  # the server tells it
     silence = (now - task.last_news) * 1000
     return silence if silence > LONG_SILENCE * task.poll_ms else None
@@ -492,7 +510,7 @@ def _made_at(message: Message) -> float:
 def _reuses_token(message: Message) -> None:
     """A progress token belongs to the newest request that carries it."""
     session = message.exchange.session
-    tokens = session.facts.get("token-tasks") if session is not None else None
+    tokens = session.facts.get(TOKEN_TASKS) if session is not None else None
     if tokens and "progressToken" in message.meta:
         tokens.pop(id_key(message.meta["progressToken"]), None)
 

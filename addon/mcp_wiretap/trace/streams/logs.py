@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -98,5 +99,5 @@ def _asked(exchange: Exchange) -> tuple[str | None, str]:
     if exchange.claim.modern:
         level = request.meta.get(rev.LOG_LEVEL) if request is not None else None
         return (one_line(level, 40), "this request") if isinstance(level, str) else (None, "")
-    known = exchange.session.facts.get("log-level") if exchange.session is not None else None
+    known = exchange.session.facts.get(LOG_LEVEL) if exchange.session is not None else None
     return (one_line(str(known[0]), 40), "the session") if known is not None else (None, "")

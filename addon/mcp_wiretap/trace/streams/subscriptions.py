@@ -1,12 +1,13 @@
 """subscriptions/listen streams: what was asked for, what was granted, what came, how it ended. And the log level of sessions.
 
-Spec: 2026-07-28 basic/patterns/subscriptions. The facts stand in `exchange.facts["listen"]` and, for every stream of an endpoint,
-in `endpoint.facts["listens"]` (newest last, bounded).
+Spec: 2026-07-28 basic/patterns/subscriptions. The facts stand in `exchange.facts[LISTEN]` and, for every stream of an endpoint,
+in `endpoint.facts[LISTENS]` (newest last, bounded).
 """
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -66,6 +67,11 @@ class Listen:
     settled: bool = False  # nothing is judged by it any more, and its filters are cut
 
 
+LISTEN: ExchangeFact[Listen] = ExchangeFact("listen", "the subscriptions/listen stream that this exchange is")
+LISTENS: EndpointFact[list[Listen]] = EndpointFact("listens", "the subscriptions/listen streams, the newest last")
+LOG_LEVEL: SessionFact[tuple[str | None, float]] = SessionFact("log-level", "the level that logging/setLevel set, and when")
+
+
 class Listens(Tracker):
     name = "listens"
 
@@ -76,7 +82,7 @@ class Listens(Tracker):
             if kind == "request" and method == "subscriptions/listen":
                 self._open(message)
             return
-        listen: Listen | None = exchange.facts.get("listen")
+        listen: Listen | None = exchange.facts.get(LISTEN)
         if listen is not None:
             self._heard(listen, message)
         elif kind == "result" and message.request is not None and message.request.method == "logging/setLevel":
@@ -86,8 +92,8 @@ class Listens(Tracker):
         exchange = message.exchange
         asked = Filter.of(message.params.get("notifications"))
         listen = Listen(exchange.flow, message.rpc.id, asked, exchange.started, connection=exchange.connection)
-        exchange.facts["listen"] = listen
-        streams: list[Listen] = exchange.endpoint.facts.setdefault("listens", [])
+        exchange.facts[LISTEN] = listen
+        streams: list[Listen] = exchange.endpoint.facts.setdefault(LISTENS, [])
         for earlier in streams:
             self._settle(earlier)
         streams.append(listen)
@@ -126,10 +132,10 @@ class Listens(Tracker):
         session, request = message.exchange.session, message.request
         if session is not None and request is not None:
             level = request.params.get("level")
-            session.facts["log-level"] = (level[:LONGEST] if isinstance(level, str) else None, message.at)
+            session.facts[LOG_LEVEL] = (level[:LONGEST] if isinstance(level, str) else None, message.at)
 
     def ended(self, exchange: Exchange) -> None:
-        listen: Listen | None = exchange.facts.get("listen")
+        listen: Listen | None = exchange.facts.get(LISTEN)
         if listen is None:
             return
         listen.ended = exchange.ended

@@ -1,11 +1,12 @@
 """How often each tool, prompt and resource was used, how that went, and how long it took: numbers for people, bounded.
 
-They stand in `endpoint.facts["calls"]`, by method and name.
+They stand in `endpoint.facts[CALLS]`, by method and name.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
 
@@ -32,13 +33,16 @@ class Calls:
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
+CALLS: EndpointFact[dict[tuple[str, str], Calls]] = EndpointFact("calls", "what became of the calls, by method and name")
+
+
 class CallCounts(Tracker):
     name = "calls"
 
     def ended(self, exchange: Exchange) -> None:
         if exchange.method not in METHODS or exchange.name is None or exchange.kind != "mcp":
             return
-        table: dict[tuple[str, str], Calls] = exchange.endpoint.facts.setdefault("calls", {})
+        table: dict[tuple[str, str], Calls] = exchange.endpoint.facts.setdefault(CALLS, {})
         key = (exchange.method, exchange.name)
         calls = table.get(key)
         if calls is None:

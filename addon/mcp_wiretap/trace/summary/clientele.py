@@ -1,11 +1,12 @@
 """Who talks to an endpoint: each client by the name it gives itself and its Authorization, and what it declared last.
 
-In `endpoint.facts["who"]`, bounded. HTTP does not name clients, so two copies of one program are one here.
+In `endpoint.facts[CLIENTELE]`, bounded. HTTP does not name clients, so two copies of one program are one here.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.secret import one_line
@@ -34,13 +35,16 @@ class Who:
         return client_key((self.name, self.version), self.auth)
 
 
+CLIENTELE: EndpointFact[dict[tuple[tuple[str, str], str], Who]] = EndpointFact("who", "the clients seen at this endpoint")
+
+
 class Clientele(Tracker):
     name = "who"
 
     def requested(self, exchange: Exchange) -> None:
         if exchange.kind != "mcp" or exchange.client_info is None:
             return
-        table: dict[tuple[tuple[str, str], str], Who] = exchange.endpoint.facts.setdefault("who", {})
+        table: dict[tuple[tuple[str, str], str], Who] = exchange.endpoint.facts.setdefault(CLIENTELE, {})
         key = (exchange.client_info, exchange.auth)
         who = table.get(key)
         if who is None:

@@ -24,7 +24,11 @@ class Gists(Tracker):
             exchange.asked = _asked(message)
 
     def ended(self, exchange: Exchange) -> None:
-        if exchange.kind == "mcp" and exchange.answer is not None:
+        if exchange.kind != "mcp":
+            return
+        if exchange.error_message is not None and exchange.outcome != "complete":
+            exchange.said = f"“{one_line(exchange.error_message, LONGEST)}”"
+        elif exchange.answer is not None:
             exchange.said = _said(exchange.answer)
 
 

@@ -1,6 +1,7 @@
 """What became of an exchange, in one word (DESIGN.md `outcome`)."""
 
 from mcp_wiretap.trace.model import Exchange, Message, Outcome, Stream
+from mcp_wiretap.trace.summary import error_words
 
 
 def settle(exchange: Exchange) -> None:
@@ -10,10 +11,13 @@ def settle(exchange: Exchange) -> None:
     exchange.error_code = None
     if exchange.kind == "mcp":
         exchange.outcome = _of_mcp(exchange)
+        if (posted := error_words.posted(exchange)) is not None and exchange.outcome != "error":
+            exchange.error_code = posted.error_code
     elif exchange.status is None:
         exchange.outcome = "broken" if exchange.over else "none"
     else:
         exchange.outcome = "complete" if exchange.status < 400 else "error"
+    error_words.settle(exchange)
 
 
 def _of_mcp(exchange: Exchange) -> Outcome:
@@ -26,11 +30,14 @@ def _of_mcp(exchange: Exchange) -> Outcome:
             exchange.error_code = refusal.error_code
             return "error"
     if exchange.status is not None and exchange.status >= 300:
+        refusal = error_words.refusal(exchange)
+        exchange.error_code = refusal.error_code if refusal is not None else None
         return "error"
     if exchange.stream is not None:
         return _of_stream(exchange, exchange.stream)
     if exchange.ended_by == "client":
-        return "cancelled"
+        # A listen that is no event stream: a client waits for events that it could not read, and gives up.
+        return "broken" if exchange.method == "subscriptions/listen" and exchange.status is not None else "cancelled"
     if exchange.over and (exchange.status is None or exchange.ended_by in ("server", "unknown")):
         return "broken"
     if exchange.status is None:
@@ -61,7 +68,7 @@ def _of_unanswered(exchange: Exchange) -> Outcome:
 
 def _unread(exchange: Exchange) -> bool:
     reading = exchange.answer_reading
-    return reading is None or reading.kind in ("too-large", "too-deep")
+    return reading is None or reading.kind in ("too-large", "too-deep", "cut")
 
 
 def _of_answer(exchange: Exchange, answer: Message) -> Outcome:
