@@ -101,12 +101,8 @@ def test_a_right_refusal_of_what_the_proxy_made_of_a_right_request():
 
 
 def test_a_lie_of_the_client_that_the_proxy_mended_is_still_the_clients():
-    exchange = Wire().call(
-        {"name": "other", "arguments": {}},
-        result(content=[]),
-        sent={"name": "echo", "arguments": {}},
-        headers={"mcp-name": "echo"},
-    )
+    other, named = {"name": "other", "arguments": {}}, {"mcp-name": "echo"}
+    exchange = Wire().call(other, result(content=[]), sent={"name": "echo", "arguments": {}}, headers=named)
     assert {party for party, _ in rules(exchange)} == {"client"}
     untouched = Wire().call(other, result(content=[]), headers=named)
     assert {party for party, _ in rules(untouched)} == {"client", "server"}
