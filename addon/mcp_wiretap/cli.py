@@ -11,6 +11,8 @@ from typing import NoReturn, Protocol, cast
 
 from mcp_wiretap import __version__
 from mcp_wiretap.command import Refused
+from mcp_wiretap.command.output import say
+from mcp_wiretap.wire.secret import visible
 
 TOOLS = {"web": "mitmweb", "console": "mitmproxy", "dump": "mitmdump"}
 FORMATS = ("text", "json", "jsonl", "sarif", "junit", "html")
@@ -29,21 +31,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")
         return _dispatch(_parser().parse_args(arguments))
     except Refused as refused:
-        print(f"mcp-wiretap: {refused}", file=sys.stderr)
+        say(str(refused))
         return 2
     except KeyboardInterrupt:
-        print("mcp-wiretap: interrupted", file=sys.stderr)
+        say("interrupted")
         return 130
     except BrokenPipeError:
         # Who read the report has gone (`| head`); Python must not complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except OSError as error:  # a file that vanished meanwhile, a full disk
-        print(f"mcp-wiretap: {error}", file=sys.stderr)
+        say(str(error))
         return 2
     except Exception:  # Python's own exit status would be 1, which means findings
-        traceback.print_exc()
-        print("mcp-wiretap: a fault of mcp-wiretap itself; nothing is said about the recording", file=sys.stderr)
+        for line in traceback.format_exc().splitlines():
+            print(visible(line), file=sys.stderr)
+        say("a fault of mcp-wiretap itself; nothing is said about the recording")
         return 2
 
 
@@ -65,7 +68,7 @@ class Command(Protocol):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\nSee `{self.prog} --help`.\n")
+        self.exit(2, f"{self.prog}: {visible(message)}\nSee `{self.prog} --help`.\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _export(commands)
     _extract(commands)
     _replay(commands)
+    _trust(commands)
     commands.add_parser(
         "addon-path",
         help="where the addon is, for mitmweb -s",
@@ -190,6 +194,19 @@ def _replay(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _judging(replay)
 
 
+def _trust(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    trust = commands.add_parser(
+        "trust",
+        help="allow the rule files of a project",
+        description="Allows the rule files that the project file (wiretap.toml) of a directory names: they run from then on, as "
+        "they are now. Where the project file or one of them changes, they do not run until they are allowed again.",
+    )
+    trust.add_argument("directory", nargs="?", default=".", metavar="DIR", help="of the project (default: the current one)")
+    which = trust.add_mutually_exclusive_group()
+    which.add_argument("--list", action="store_true", help="list what is allowed")
+    which.add_argument("--remove", action="store_true", help="allow the project no more")
+
+
 def _seconds(text: str) -> float:
     try:
         number = float(text)
@@ -266,6 +283,11 @@ def _port(text: str) -> int:
 def _rule_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", action="append", default=[], metavar="FILE", help="rules of your own, in a plain Python file; may be repeated"
+    )
+    parser.add_argument(
+        "--trust-project",
+        action="store_true",
+        help="run the rule files that the project file (wiretap.toml) names, though `mcp-wiretap trust` has not allowed them",
     )
 
 

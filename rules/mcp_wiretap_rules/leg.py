@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
-from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RETRY_MS, Note
+from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RESUMED_BY, RETRY_MS, Note
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
@@ -497,7 +497,8 @@ def resumption(fact: Exchange | StreamItem) -> Iterator[Finding]:
     streamable=True,
 )
 def sse_polling(exchange: Exchange) -> Iterator[Finding]:
-    """A server may close a stream before the response only where the client can come back: 2025-11-25, after an event id.
+    """A server may close a stream before the response where the client can come back: from 2025-11-25 on, after an event id. In
+    2025-03-26 and 2025-06-18 it should not, though a client that had an event id can come back there as well.
 
     Why: otherwise the response is lost.
 
@@ -520,16 +521,23 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
           -> sse-raw id: e1\\nretry: 500\\ndata:\\n\\n
     """
     stream, request, session = exchange.stream, exchange.request, exchange.session
-    if stream is None or request is None or request.answer is not None or exchange.http_method != "POST":
+    if stream is None or request is None or exchange.http_method != "POST":
+        return
+    if request.answer is not None and "resumed-by" not in exchange.facts:
         return
     if exchange.ended_by not in ("complete", "server") or exchange.dropped or stream.decode_problem:
         return
     if any(entry.what == "event stream" for entry in exchange.unchecked) or (session is not None and not session.live):
         return
-    resumable = exchange.revision == "2025-11-25" and exchange.facts.get(HAS_EVENT_ID)
-    if not resumable:
+    if HAS_EVENT_ID not in exchange.facts:
         text = "the server closed the stream without the response, and the client cannot come back"
         yield Finding(text, [Evidence("response.body:", f"{stream.count} events", "the response, or an event id")])
+    elif exchange.revision != "2025-11-25":
+        back: str | None = exchange.facts.get(RESUMED_BY)
+        came = "and the client came back with its Last-Event-ID" if back is not None else "though the client can come back"
+        text = f"the server closed the stream before the response, which it should not in {exchange.revision}, {came}"
+        place = [Evidence("response.body:", f"{stream.count} events", "the response before the stream ends")]
+        yield Finding(text, place, "info", related=(back,) if back is not None else ())
     elif RETRY_MS not in exchange.facts:
         text = "the server closed the stream before the response and named no retry time"
         yield Finding(text, [Evidence("response.body:", "no retry field", "retry before closing")], "info")

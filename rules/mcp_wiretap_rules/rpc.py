@@ -423,6 +423,8 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
     request = message.request
     if message.id_matches or request is None or request.exchange.revision == _BEFORE_STREAMABLE:
         return
+    if "id" in request.rpc.duplicates:
+        return  # RPC024: the server may have answered the other of the two
     if message.rpc.id is None:
         if message.kind == "result":  # those of errors are HTS017 and RPC010
             expected = dumps(request.rpc.id)
@@ -892,7 +894,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"{method} is sent without an id: the other side sees a notification and never answers",
             [evidence(message.place("id"), None, "an id")],
-            "info",
+            "warning" if message.party == "client" else "info",
         )
 
 
@@ -937,7 +939,12 @@ def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
 def _expects_no_answer(exchange: Exchange) -> bool:
     if exchange.revision == _BEFORE_STREAMABLE or not exchange.sent:
         return False
-    return all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent)
+    return all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent) and not _lacks_id(exchange)
+
+
+def _lacks_id(exchange: Exchange) -> bool:
+    """Whether the client left the id out of a request (RPC018): a server may take that for a request or for a notification."""
+    return any(m.rpc.kind == "notification" and m.method in KNOWN_REQUESTS for m in exchange.sent)
 
 
 @rule(
@@ -1085,6 +1092,8 @@ def params_not_object(message: Message) -> Iterator[Finding]:
         )
         return
     params = message.params
+    if message.exchange.claim.modern and message.method in _GONE:
+        return  # ERA015: a method that does not exist has no params to lack
     for name, kind in _REQUIRED.get(message.method or "", ()):
         if not isinstance(params.get(name), kind):
             what = "absent" if name not in params else one_line(dumps(params[name]), 40)
@@ -1108,6 +1117,7 @@ _REQUIRED: dict[str, tuple[tuple[str, type], ...]] = {
     "tasks/result": (("taskId", str),),
     "logging/setLevel": (("level", str),),
 }  # subscriptions/listen is SUB012's, initialize RES006's
+_GONE = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result"})  # not in 2026-07-28
 
 
 @rule(
@@ -1144,6 +1154,8 @@ def notification_answered(message: Message) -> Iterator[Finding]:
         return
     status = exchange.status or 0
     if not exchange.sent or any(m.rpc.kind != "notification" for m in exchange.sent) or not 200 <= status < 300:
+        return
+    if _lacks_id(exchange):
         return
     yield Finding(
         f"a notification was answered by a JSON-RPC {message.kind}", [evidence(message.place(), message.kind, "nothing")]

@@ -3,13 +3,12 @@
 import argparse
 import os
 import pickle
-import sys
 import tempfile
 from pathlib import Path
 from typing import IO
 
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.output import replacing
+from mcp_wiretap.command.output import replacing, say
 from mcp_wiretap.proxy.annotate import Words, words, write
 from mcp_wiretap.proxy.flow_io import flows_of, writer
 from mcp_wiretap.proxy.recording import Recording
@@ -37,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
                     write(flow, said)
                 add(flow)
     if damage is not None:
-        print(f"mcp-wiretap: {source}: {damage}; annotated up to there", file=sys.stderr)
+        say(f"{source}: {damage}; annotated up to there")
     return 0 if damage is None else 2
 
 

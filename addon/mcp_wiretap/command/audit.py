@@ -15,7 +15,7 @@ from typing import TextIO
 
 from mcp_wiretap.command import settings, tracing
 from mcp_wiretap.command.file_spool import FileSpool
-from mcp_wiretap.command.output import PLAIN_WIDTH, destination, machine_readable
+from mcp_wiretap.command.output import PLAIN_WIDTH, destination, machine_readable, say
 from mcp_wiretap.command.tracing import Advance, Job
 from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.collect import Trace
@@ -33,11 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
         with _progress(paths) as advance:
             traces = _run(jobs, _processes(arguments.jobs, jobs), advance)
         spools = [FileSpool(Path(job.spool)) for job in jobs]
-        audit = Audit.of(list(zip(traces, spools, strict=True)), chosen.book().rules, arguments.fail_on)
+        audit = Audit.of(list(zip(traces, spools, strict=True)), chosen.book().rules, arguments.fail_on, chosen.files)
         with destination(arguments.output, inputs=paths) as out:
             _write(audit, arguments.format, out)
     for damaged in audit.damaged:
-        print(f"mcp-wiretap: {damaged.path}: {damaged.error}; audited up to there", file=sys.stderr)
+        say(f"{damaged.path}: {damaged.error}; audited up to there")
     return audit.exit_status
 
 

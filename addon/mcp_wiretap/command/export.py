@@ -1,7 +1,6 @@
 """`mcp-wiretap export FILE`: a recording for others, without its secrets, in the format that they read."""
 
 import argparse
-import contextlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any, BinaryIO
 
 from mcp_wiretap.command import Refused, settings, tracing
 from mcp_wiretap.command.conversation_id import listed
-from mcp_wiretap.command.output import replacing
+from mcp_wiretap.command.output import replacing, say
 from mcp_wiretap.command.redacted_copy import about, cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.export import EXTRA, har, jsonl, markdown
 from mcp_wiretap.export.account import Accounts
@@ -38,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
             with _out(target) as out:
                 _write(arguments, clean.path, accounts, wanted, out)
     if clean.damage is not None:
-        print(f"mcp-wiretap: {source}: {clean.damage}; exported up to there", file=sys.stderr)
+        say(f"{source}: {clean.damage}; exported up to there")
     return 0 if clean.damage is None else 2
 
 
@@ -147,8 +146,7 @@ def _send(accounts: Accounts, wanted: list[str] | None, endpoint: str) -> None:
         sent = spans.send(endpoint, spans.operations(filter(None, map(accounts.of, flows))))
     except spans.NotSent as error:
         raise Refused(f"--endpoint {endpoint}: {error}") from None
-    with contextlib.suppress(OSError):
-        print(f"mcp-wiretap: {plural(sent, 'span')} sent to {endpoint}", file=sys.stderr)
+    say(f"{plural(sent, 'span')} sent to {endpoint}")
 
 
 def _spans() -> Any:

@@ -3,13 +3,12 @@ without secrets, and a test that expects them.
 """
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcp_wiretap import __version__
 from mcp_wiretap.command import Refused, settings, tracing
-from mcp_wiretap.command.output import replacing
+from mcp_wiretap.command.output import replacing, say
 from mcp_wiretap.command.redacted_copy import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.expectation import Expectations
 from mcp_wiretap.export.account import Account, Accounts
@@ -43,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
         beside = case.search(_others(accounts, flows, told), accounts)
         _write(directory, source, clean.path, [*flows, *beside], told, shown, arguments.name)
     if case.exhausted:
-        print(f"mcp-wiretap: not reduced further after {case.audits} audits", file=sys.stderr)
+        say(f"not reduced further after {case.audits} audits")
     if clean.damage is not None:
-        print(f"mcp-wiretap: {source}: {clean.damage}; looked at up to there", file=sys.stderr)
+        say(f"{source}: {clean.damage}; looked at up to there")
     return 0 if clean.damage is None else 2
 
 

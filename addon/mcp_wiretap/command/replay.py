@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcp_wiretap.command import Refused, settings
 from mcp_wiretap.command.conversation_id import conversation
-from mcp_wiretap.command.output import destination, machine_readable
+from mcp_wiretap.command.output import destination, machine_readable, say
 from mcp_wiretap.command.serve import read
 from mcp_wiretap.replay.client import Client, Stopped
 from mcp_wiretap.replay.http import Place
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             out.write(text_of(report))
     if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):
-        print(f"mcp-wiretap: {visible(report.stopped)}", file=sys.stderr)
+        say(report.stopped)
     return 0 if report.good else 1
 
 
@@ -70,7 +70,7 @@ def _confirm(script: Script, takes: Sequence[Take], url: str, yes: bool) -> None
     said = f"tools that are not annotated as read-only or idempotent would be called again at {url}: {listed}"
     if not sys.stdin.isatty():
         raise Refused(f"{said}; --yes does so")
-    print(f"mcp-wiretap: {said}", file=sys.stderr)
+    say(said)
     print("Call them? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Refused("nothing was sent")

@@ -4,16 +4,16 @@ import argparse
 import asyncio
 import signal
 import socket
-import sys
 from pathlib import Path
 
 from mcp_wiretap.command import Refused, tracing
+from mcp_wiretap.command.output import say
 from mcp_wiretap.proxy.replay_server import Unplayable, script_of
 from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
 from mcp_wiretap.rule import RuleBook
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import visible
 
 MOST_TRIED = 100  # ports after the first
 
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     servers = []
     for part, sock in zip(parts, sockets, strict=True):
         player = Player(script, fast=arguments.timing == "fast", endpoint=part)
-        player.tell = lambda text: _say(one_line(text, 1_000))
+        player.tell = lambda text: say(text[:1_000])
         servers.append((Server(player, sock, _fault), part))
     return asyncio.run(_serve(servers, script))
 
@@ -74,7 +74,7 @@ def read(path: str, book: RuleBook | None = None) -> Script:
     except Unplayable as error:
         raise Refused(str(error)) from None
     for trouble in troubles:
-        _say(trouble)
+        say(trouble)
     return script
 
 
@@ -95,7 +95,7 @@ async def _serve(servers: list[tuple[Server, str | None]], script: Script) -> in
         urls = [url for url in script.endpoints if part is None or _origin(url) == _origin(part)]
         for path in dict.fromkeys(map(_path, urls)):
             recorded = f"   (recorded at {_origin(urls[0])}/{path})" if len(servers) > 1 else ""
-            print(f"http://{shown}:{port}/{path}{recorded}", flush=True)
+            print(visible(f"http://{shown}:{port}/{path}{recorded}"), flush=True)
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, over.set)
@@ -106,8 +106,4 @@ async def _serve(servers: list[tuple[Server, str | None]], script: Script) -> in
 
 
 def _fault(error: Exception) -> None:
-    _say(f"fault while answering: {error!r}")
-
-
-def _say(text: str) -> None:
-    print(f"mcp-wiretap: {text}", file=sys.stderr, flush=True)
+    say(f"fault while answering: {error!r}")

@@ -122,9 +122,10 @@ def account(exchange: Exchange, known: Details | None = None) -> Account:
     info = exchange.endpoint.server_info
     stream, conversation = exchange.stream, exchange.conversation
     return Account(
-        exchange.flow, exchange.kind, exchange.endpoint.url, exchange.era, exchange.revision, exchange.http_method, exchange.url,
-        exchange.status, exchange.started, exchange.requested, exchange.responded, exchange.ended, exchange.ended_by,
-        exchange.failure, exchange.method, exchange.name, exchange.outcome, exchange.error_code, known.tool_error,
+        exchange.flow, exchange.kind, exchange.endpoint.url, exchange.shown_era, exchange.revision, exchange.http_method,
+        exchange.url, exchange.status, exchange.started, exchange.requested, exchange.responded, exchange.ended,
+        exchange.ended_by, exchange.failure,
+        exchange.method, exchange.name, exchange.outcome, exchange.error_code, known.tool_error,
         None if exchange.jsonrpc_id is None else jsonrpc.dumps(exchange.jsonrpc_id), known.uri,
         exchange.request_fields.first("mcp-session-id"), exchange.client_info,
         None if info is None else (_text(info, "name"), _text(info, "version")),

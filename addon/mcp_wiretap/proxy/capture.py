@@ -269,6 +269,7 @@ class Capture:
         trace_id = self.trace_id(flow)
         tap = self._open.pop(flow.id, None)
         response = flow.response
+        connected = True
         if tap is not None:
             tap.close()
             # After the body is in the flow: a fault in the trace must not cost it.
@@ -282,10 +283,13 @@ class Capture:
                 data = StreamData(trace_id, at, body[: self.limits.stream], timed=False)
                 self._now("response", data, flow)
                 body, streamed = None, True
+            server = flow.server_conn
+            reached = server.timestamp_tcp_setup is not None and (not server.tls or server.timestamp_tls_setup is not None)
+            connected = response is not None or ended_by == "client" or reached
         passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
         waits = self.watches_ends and error is None  # for the end of the chain
         later = waits or self.changes.differs(flow, passed)
-        ended = ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, on_its_way=later)
+        ended = ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, connected=connected, on_its_way=later)
         unfinished = self._now("response", ended, flow)
         if passed is not None or not waits:
             self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)

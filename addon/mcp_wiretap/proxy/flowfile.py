@@ -28,6 +28,7 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
     b"backup": frozenset({b"request", b"response"}),  # the flow before a person edited it
     b"is_replay": None,
     b"client_conn": frozenset({b"id", b"proxy_mode"}),
+    b"server_conn": frozenset({b"tls", b"timestamp_tcp_setup", b"timestamp_tls_setup"}),
 }
 
 

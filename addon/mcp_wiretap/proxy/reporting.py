@@ -76,7 +76,7 @@ def judge(flows: Sequence[HTTPFlow], settings: Settings) -> Audit:
             collector.fault(event.flow, "trace", error)
     inspector.finish()
     trace = collector.close(inspector, book, [Input(INPUT, len(flows))])
-    return Audit.of([(trace, spool)], book.rules)
+    return Audit.of([(trace, spool)], book.rules, rule_files=settings.files)
 
 
 def in_order(flows: Sequence[HTTPFlow], stream_limit: int) -> list[Event]:

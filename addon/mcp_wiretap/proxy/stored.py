@@ -24,11 +24,12 @@ from mcp_wiretap.trace.events import (
 )
 from mcp_wiretap.wire.coding import Decoder
 from mcp_wiretap.wire.headers import Fields
+from mcp_wiretap.wire.sse import SseParser
 
 type State = dict[str, Any]
 
 _BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
-_ENDPOINT = re.compile(rb"(?:\xef\xbb\xbf)?event: ?endpoint[\r\n]")
+_BEGINNING = 64 << 10  # bytes in which a stream announces its address
 _HAS_DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data[:\r\n]")
 _ENDS: dict[str, EndedBy] = {"client": "client", "server": "server", "unknown": "unknown"}
 
@@ -51,7 +52,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     ended = _ended_at(response, error)
     if response is None:
         by, why = _who(error, response, metadata)
-        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why))
+        connected = by == "client" or _connected(state["server_conn"])
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected))
         return events
     given = change.given or response
     head = response["timestamp_start"]
@@ -169,6 +171,13 @@ def _who_by_text(said: str, answered: bool) -> EndedBy:
     return "server" if refused else "unknown"
 
 
+def _connected(server: State) -> bool:
+    """Whether the connection to the server came about, its TLS included."""
+    if server.get("timestamp_tcp_setup") is None:
+        return False
+    return not server.get("tls") or server.get("timestamp_tls_setup") is not None
+
+
 def failure(said: str, by: EndedBy) -> str:
     """mitmproxy's word for an error, put right where it is known to say something else than happened."""
     if said == "Connection killed.":
@@ -200,11 +209,15 @@ def _stream(
 
 
 def announcement(body: bytes) -> int:
-    """How many bytes the `endpoint` event takes with which an HTTP+SSE stream begins; 0 for other streams."""
-    if _ENDPOINT.match(body) is None:
-        return 0
-    blank = _BLANK_LINE.search(body)
-    return blank.end() if blank is not None else 0
+    """Where the `endpoint` event ends with which an HTTP+SSE stream begins, after whatever comments, retry times and empty lines;
+    0 for other streams."""
+    beginning, parser, done = body[:_BEGINNING], SseParser(), 0
+    for blank in _BLANK_LINE.finditer(beginning):
+        events = parser.feed(beginning[done : blank.end()])
+        done = blank.end()
+        if events:
+            return done if events[0].event == "endpoint" else 0
+    return 0
 
 
 def split(body: bytes, times: list[float], end: float) -> Iterator[tuple[float, bytes]]:

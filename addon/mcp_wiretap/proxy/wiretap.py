@@ -1,9 +1,10 @@
 """The addon object. Its hooks translate and delegate; what they do is in the modules beside this one."""
 
 import logging
+import sys
 from collections.abc import Awaitable, Sequence
 
-from mitmproxy import contentviews, ctx, hooks
+from mitmproxy import contentviews, ctx, exceptions, hooks
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
@@ -25,6 +26,7 @@ from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.wire.secret import visible
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class Wiretap(Commands, Repeating):
         self._running = False
         self._frozen = Frozen()
         self._over = False
+        self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
         options.add(loader)
@@ -55,6 +58,16 @@ class Wiretap(Commands, Repeating):
         contentviews.add(self.contentview)
 
     def configure(self, updated: set[str]) -> None:
+        try:
+            self._configure(updated)
+        except exceptions.OptionsError as error:
+            if not _starting():
+                raise  # mitmproxy puts the old value back and says why
+            # Raised here it would be a traceback, and logged it would end mitmproxy only when it listens.
+            print("mcp-wiretap: " + "; ".join(map(visible, str(error).split("\n"))), file=sys.stderr, flush=True)
+            sys.exit(2)
+
+    def _configure(self, updated: set[str]) -> None:
         if self._capture is None or updated & options.NAMES:
             self._use(options.Settings.read(ctx.options))
         if updated & replay_server.OPTIONS:
@@ -228,6 +241,10 @@ class Wiretap(Commands, Repeating):
             self._frozen.freeze()
 
     def _use(self, settings: options.Settings) -> None:
+        for line in settings.told:
+            if line not in self._told:
+                self._told.add(line)
+                logger.warning("mcp-wiretap: %s", visible(line))
         if self.watch is None or self.loaded is None or self._capture is None:
             self.watch = Watch(settings, _tell, self.faults)
             self.loaded = Loaded(settings, _tell, self.faults)
@@ -256,6 +273,12 @@ def _tell(flows: Sequence[HTTPFlow]) -> None:
     ctx.master.addons.trigger(hooks.UpdateHook(flows))
 
 
+def _starting() -> bool:
+    """Whether one of mitmproxy's tools is starting, and does not listen yet."""
+    server = ctx.master.addons.get("proxyserver")
+    return server is not None and not server.is_running and ctx.master.addons.get("errorcheck") is not None
+
+
 def _tell_unknown() -> None:
     options.tell_unknown(ctx.options)
 
@@ -264,6 +287,10 @@ def _prepare_mitmproxy() -> None:
     """Options of mitmproxy that stand in the way of MCP, changed only where they are as mitmproxy made them."""
     if _at_default("tcp_timeout"):
         ctx.options.update(tcp_timeout=TCP_TIMEOUT)
+    modes = ctx.options.mode
+    if _at_default("connection_strategy") and modes and all(mode.startswith("reverse:http") for mode in modes):
+        # With the default the proxy connects before there is a flow: a server that is not running would leave no trace.
+        ctx.options.update(connection_strategy="lazy")
     if _at_default("web_columns") and "comment" not in ctx.options.web_columns:
         ctx.options.update(web_columns=[*ctx.options.web_columns, "comment"])
 

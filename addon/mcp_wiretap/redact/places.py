@@ -5,18 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
-from mcp_wiretap.redact.members import Leaf, compiled, spelled
-from mcp_wiretap.wire.secret import AMBIGUOUS, ENTERED, MEMBERS, PARAMETERS, QUERY, RANDOM, SECRET_HEADERS, TOKENS, looks_secret
+from mcp_wiretap.redact.members import Leaf, compiled, leaves, spelled
+from mcp_wiretap.wire import secret
 
-_ONLY_IN_QUERIES = {"code", "state", "token", "key", "sig", "auth", "assertion"}
-_RANDOM = re.compile(RANDOM.encode())
-_QUERY = re.compile(QUERY.encode(), re.I)
-_TEXT = re.compile(
-    rb"[\s\"'](" + b"|".join(re.escape(n.encode()) for n in sorted(PARAMETERS - _ONLY_IN_QUERIES)) + rb")=([^&;#,\s\"'<>\\]+)",
-    re.I,
-)
-_SAID = re.compile(rb"\b(?:password|passwd|secret|api[_-]?key)\s*:\s*(?=[^\s\"',;\\]*[0-9])([^\s\"',;\\]{6,})", re.I)
-_TOKENS = re.compile(TOKENS.encode())
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]+")
 _COOKIE = re.compile(rb"(?:^|;)\s*[^=;\s]+=\"?([^;\"]*)")
 _FIRST_COOKIE = re.compile(rb"\s*[^=;\s]+=\"?([^;\"]*)")
@@ -24,13 +15,15 @@ _FIRST_COOKIE = re.compile(rb"\s*[^=;\s]+=\"?([^;\"]*)")
 
 @dataclass(slots=True, frozen=True)
 class Place:
-    """A secret where it belongs. `value` is decoded; `start` and `end` are where it stands, as it is written there."""
+    """A secret where it belongs. `value` is decoded; `start` and `end` are where it stands, as it is written there.
+    `quoted`: percent-encoded."""
 
     start: int
     end: int
     value: bytes
     name: str = ""
     number: bool = False
+    quoted: bool = False
 
 
 @dataclass(slots=True, frozen=True)
@@ -66,18 +59,31 @@ class Named:
         return name.lower() in self.keys
 
 
-def of_leaf(data: bytes, leaf: Leaf, named: Named) -> Place | None:
-    """Whether a string or number of JSON is a secret by where it stands."""
-    name = next((step for step in reversed(leaf.path) if isinstance(step, str)), "")
+def labelled(data: bytes) -> Iterator[tuple[Leaf, str]]:
+    """The strings and numbers of all JSON in the bytes, each with what names it where that stands beside it:
+    `{"name": "X-Api-Key", "value": "..."}`."""
+    where: tuple[str | int, ...] = ()
+    label = ""
+    for leaf in leaves(data):
+        last = leaf.path[-1] if leaf.path else ""
+        if last in secret.LABELS and not leaf.number:
+            where, label = leaf.path[:-1], data[leaf.start : leaf.end].decode("latin-1")
+        yield leaf, label if label and last == "value" and leaf.path[:-1] == where else ""
+
+
+def of_leaf(data: bytes, leaf: Leaf, named: Named, label: str = "") -> Place | None:
+    """Whether a string or number of JSON is a secret by where it stands. `label`: what names it beside it."""
+    steps = [step for step in leaf.path if isinstance(step, str)]
+    name = steps[-1] if steps else ""
     wanted = named.key(name) or (bool(named.paths) and any(p.fullmatch(spelled(leaf.path)) for p in named.paths))
     if not wanted:
+        text = data[leaf.start : leaf.end].decode("latin-1")
         if leaf.number:
-            return None
-        raw = data[leaf.start : leaf.end]
-        if name in AMBIGUOUS:
-            wanted = _RANDOM.fullmatch(raw) is not None
+            wanted = text.isdigit() and secret.is_number_member(name, int(text[:20]))
         else:
-            wanted = name in MEMBERS or (not ENTERED.isdisjoint(leaf.path) and looks_secret(name))
+            of = next((step for step in reversed(steps[:-1]) if step not in secret.IN_SCHEMAS), "")
+            entered = not secret.ENTERED.isdisjoint(steps)
+            wanted = secret.is_secret(name, text, entered, of, {"name": label} if label else None)
     if not wanted or leaf.start == leaf.end:
         return None
     return Place(leaf.start, leaf.end, data[leaf.start : leaf.end], name, leaf.number)
@@ -85,19 +91,12 @@ def of_leaf(data: bytes, leaf: Leaf, named: Named) -> Place | None:
 
 def in_text(data: bytes, named: Named) -> Iterator[Place]:
     """Parameters, tokens and what the user's expressions match, in any text."""
-    if b"=" in data:
-        for pattern in (_QUERY, _TEXT):
-            for match in pattern.finditer(data):
-                if match.group(2) and (match.group(1).lower() != b"key" or len(match.group(2)) >= 16):
-                    yield _parameter(match)
-        if named.keys:
-            for match in _named(named.keys).finditer(data):
-                yield _parameter(match)
-    for match in _SAID.finditer(data) if b":" in data else ():
-        yield Place(*match.span(1), match.group(1))
-    for match in _TOKENS.finditer(data):
-        group = match.lastindex or 0
-        yield Place(*match.span(group), match.group(group))
+    for start, end, quoted, name in secret.secrets_in_bytes(data):
+        value = data[start:end]
+        yield Place(start, end, unquote_to_bytes(value.replace(b"+", b" ")) if quoted else value, name, quoted=quoted)
+    if named.keys and b"=" in data:
+        for match in _named(named.keys).finditer(data):
+            yield _parameter(match)
     for pattern in named.patterns:
         for match in pattern.finditer(data):
             group = 1 if match.re.groups and match.group(1) else 0
@@ -117,7 +116,7 @@ def of_header(name: str, value: bytes, named: Named) -> Iterator[Place]:
             if match.group(1):
                 yield Place(*match.span(1), match.group(1).rstrip())
         return
-    elif not (lower in SECRET_HEADERS or named.key(lower) or looks_secret(lower) or _names_parameter(lower, named)):
+    elif not (secret.is_header(name, value.decode("latin-1").strip()) or named.key(lower) or _names_parameter(lower, named)):
         return
     if start < end:
         yield Place(start, end, value[start:end], lower)
@@ -128,7 +127,9 @@ def _names_parameter(lower: str, named: Named) -> bool:
 
 
 def _parameter(match: re.Match[bytes]) -> Place:
-    return Place(*match.span(2), unquote_to_bytes(match.group(2).replace(b"+", b" ")), match.group(1).decode().lower())
+    return Place(
+        *match.span(2), unquote_to_bytes(match.group(2).replace(b"+", b" ")), match.group(1).decode().lower(), quoted=True
+    )
 
 
 def _named(keys: frozenset[str]) -> re.Pattern[bytes]:

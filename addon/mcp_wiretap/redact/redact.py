@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from mcp_wiretap.redact.layers import DEEPEST, Edit, apply, layers, merged, unescaped
-from mcp_wiretap.redact.members import leaves
-from mcp_wiretap.redact.places import Named, Place, in_text, of_header, of_leaf
+from mcp_wiretap.redact.places import Named, Place, in_text, labelled, of_header, of_leaf
 from mcp_wiretap.redact.secrets import Secrets, readable
 from mcp_wiretap.wire import headers as mirrored
 from mcp_wiretap.wire import jose
@@ -136,8 +135,8 @@ class Redactor:
         return data
 
     def _find(self, data: bytes, depth: int) -> None:
-        for leaf in leaves(data):
-            place = of_leaf(data, leaf, self._named)
+        for leaf, label in labelled(data):
+            place = of_leaf(data, leaf, self._named, label)
             raw = data[leaf.start : leaf.end]
             inner = unescaped(raw) if not leaf.number and b"\\" in raw else None
             if place is not None and not place.number:
@@ -241,8 +240,8 @@ class Redactor:
     def _own(self, data: bytes, depth: int) -> list[Edit]:
         """Secrets in their own places, however short."""
         edits: list[Edit] = []
-        for leaf in leaves(data):
-            place = of_leaf(data, leaf, self._named)
+        for leaf, label in labelled(data):
+            place = of_leaf(data, leaf, self._named, label)
             raw = data[leaf.start : leaf.end]
             inner = unescaped(raw) if not leaf.number and b"\\" in raw else None
             if place is not None:
@@ -259,7 +258,7 @@ class Redactor:
         for place in in_text(data, self._named):
             if not self.secrets.is_placeholder(place.value):
                 new = self.secrets.placeholder(place.value)
-                edits.append((place.start, place.end, _quoted(new) if place.name else new))
+                edits.append((place.start, place.end, _quoted(new) if place.quoted else new))
                 self._note(place.name, place.value, new)
         for mask in _MASK.finditer(data):
             digits = mask.group(1).decode()

@@ -16,6 +16,7 @@ from typing import Any
 import re2
 
 from mcp_wiretap.wire import jose, opaque
+from mcp_wiretap.wire.secret.known import is_word
 
 SHORTEST = 8  # bytes; a shorter secret is replaced in its own place only: elsewhere it may be any word
 _PREFIX = 8
@@ -24,25 +25,7 @@ _SHAPED = 60  # tries to find a placeholder of the secret's form
 _LONG = 20  # letters and digits from which on there is room for that
 _KNOWN_PREFIX = re.compile(r"sk-(?:ant-|proj-)?|gh[opsu]_|github_pat_|glpat-|xox[abposr]-|AKIA|-----BEGIN [A-Z ]*-----")
 _KEPT_CLAIMS = frozenset({"iss", "aud", "scope", "scp", "client_id", "azp", "cnf", "htm", "htu", "token_use", "typ"})
-# Words of the protocols: a secret that is one of them (a password "complete") is none anywhere else.
-_WORDS = frozenset(
-    {
-        "complete", "completed", "input_required", "cancelled", "working", "accepted", "declined", "required", "optional",
-        "disabled", "enabled", "application/json", "text/event-stream", "text/plain", "authorization_code",
-        "client_credentials", "refresh_token", "access_token", "registration_access_token", "client_secret", "code_verifier",
-        "code_challenge", "session_id", "sessionId", "requestState", "inputRequests", "inputResponses", "structuredContent",
-        "initialize", "notifications", "resources", "templates", "subscriptions", "arguments", "properties", "description",
-        "additionalProperties", "protocolVersion", "capabilities", "clientInfo", "serverInfo", "tools/call", "tools/list",
-        "prompts/get", "prompts/list", "resources/read", "resources/list", "tasks/get", "tasks/list", "tasks/cancel",
-        "tasks/result", "tasks/update", "elicitation/create", "sampling/createMessage", "roots/list", "server/discover",
-        "resources/subscribe", "resources/unsubscribe", "resources/templates/list", "subscriptions/listen",
-        "completion/complete", "logging/setLevel", "elicitation", "sampling", "password", "username", "undefined",
-        "localhost", "127.0.0.1", "redacted", "client_secret_basic", "client_secret_post", "private_key_jwt", "localhost:",
-        "redirect_uri", "redirect_uris", "response_type", "grant_type",
-    }
-)  # fmt: skip
 _NUMBER = re.compile(rb"-?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?")
-_REVISION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Secrets:
@@ -101,7 +84,7 @@ class Secrets:
         self._by_mask[_digits(secret)] = secret
         if placeholder is not None and secret not in self._placeholders:
             self._put(secret, placeholder)
-        if len(secret) < SHORTEST or _is_word(secret):
+        if len(secret) < SHORTEST or is_word(secret.decode("utf-8", "replace")):
             return
         same = self._everywhere.setdefault(secret[:_PREFIX], [])
         if secret not in same:
@@ -207,11 +190,6 @@ def _other(character: str, number: int, sparse: bool) -> str:
     if 0xA0 <= ord(character) <= 0xFF:
         return chr(0xE0 + number % 24)
     return chr(0x3B1 + number % 17) if ord(character) >= 0x100 else character
-
-
-def _is_word(secret: bytes) -> bool:
-    text = secret.decode("utf-8", "replace")
-    return text in _WORDS or text.lower() in _WORDS or _REVISION.fullmatch(text) is not None or not text.strip()
 
 
 def _any_of(prefixes: dict[bytes, list[bytes]]) -> Any:

@@ -6,7 +6,6 @@ listed is bounded; the counts are of everything.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from typing import Any, TextIO
@@ -70,7 +69,10 @@ class _Page:
                 {"count": r.count, "what": shown(r.what), "why": shown(r.why), "flow": shown(r.flow)} for r in reasons[:ROWS]
             ],
             "more_reasons": max(len(reasons) - ROWS, 0),
-            "silenced": [{k: shown(v) if isinstance(v, str) else v for k, v in asdict(s).items()} for s in audit.silenced],
+            "silenced": [
+                {"rule": shown(s.rule), "endpoint": shown(s.endpoint), "count": s.count, "reason": shown(s.told)}
+                for s in audit.silenced
+            ],
             "faults": [
                 {k: shown(v) if isinstance(v, str) else v for k, v in fault.items()}
                 for fault in islice(audit.objects("fault"), ROWS)

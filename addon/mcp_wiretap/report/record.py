@@ -13,7 +13,7 @@ from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding, Unchecked
 from mcp_wiretap.trace.model import BatchItem, Conversation, Endpoint, Exchange, HeaderCheck
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import safe
+from mcp_wiretap.wire.secret import concealed, safe
 
 LONGEST = 2_000  # characters of one text from the wire: names and URIs fit, a 64 KB header does not
 TOOLS = 500  # names of tools listed for one endpoint
@@ -29,7 +29,8 @@ def encode(value: Any) -> str:
 
 
 def text(value: str) -> str:
-    """Text from the wire, encodable as UTF-8 and of bounded length."""
+    """Text from the wire, its secrets masked, encodable as UTF-8 and of bounded length."""
+    value = concealed(value)
     if len(value) > LONGEST:
         value = f"{value[:LONGEST]}… ({len(value)} characters)"
     return safe(value)
@@ -56,7 +57,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "index": index,
         "kind": exchange.kind,
         "endpoint": _endpoint_of(exchange),
-        "era": exchange.era if mcp else None,
+        "era": exchange.shown_era if mcp else None,
         "revision": optional(exchange.revision) if mcp else None,
         "http_method": text(exchange.http_method),
         "status": exchange.status,

@@ -15,6 +15,7 @@ from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, U
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.secret import concealed
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
 _MOST_HEARD = 1_000  # findings that one rule is asked for about one fact; fewer where the exchange has more than it keeps
@@ -191,6 +192,10 @@ class RuleBook:
             exchange.suppressed += 1
             if not _make_room(exchange.findings, RANK[severity]):
                 return False
+        finding.message = concealed(finding.message)
+        for place in finding.evidence:
+            place.value = concealed(place.value)
+            place.expected = concealed(place.expected) if place.expected is not None else None
         exchange.findings.append(finding)
         return True
 

@@ -71,6 +71,7 @@ class ExchangeEnded:
     ended_by: EndedBy
     error: str | None = None
     dropped: int = 0  # bytes past a limit that were not kept
+    connected: bool = True  # False: the proxy did not reach the server
     decode_problem: str | None = None  # what was wrong with the content coding of a stream that was fed decoded
     on_its_way: bool = False  # the answer may be changed before the client gets it: `AnswerPassed` may follow
 

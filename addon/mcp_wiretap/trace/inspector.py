@@ -57,6 +57,7 @@ from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.secret import KnownSecrets, knowing
 from mcp_wiretap.wire.sse import SseEvent, SseParser
 
 # Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
@@ -125,6 +126,7 @@ class Inspector:
         self.exchanges: OrderedDict[str, Exchange] = OrderedDict()
         self.dropped: dict[str, int] = {}
         self.fed = 0
+        self.secrets = KnownSecrets()
         self._expect = expect
         self._retire = retire
         self._streams: dict[str, _Open] = {}
@@ -149,6 +151,10 @@ class Inspector:
     def feed(self, event: Event) -> list[Exchange]:
         """Take the next event. Returns the exchanges whose verdict or summary changed, the event's own first."""
         self.fed += 1
+        with knowing(self.secrets):
+            return self._feed(event)
+
+    def _feed(self, event: Event) -> list[Exchange]:
         match event:
             case RequestSeen():
                 self._request(event)
@@ -171,6 +177,10 @@ class Inspector:
 
     def finish(self) -> list[Exchange]:
         """The trace is over (end of a recording). Returns the exchanges whose verdict changed by that."""
+        with knowing(self.secrets):
+            return self._finish()
+
+    def _finish(self) -> list[Exchange]:
         for tracker in self.trackers:
             for exchange in tracker.finished() or ():
                 if not exchange.released:
@@ -224,8 +234,11 @@ class Inspector:
         fields = event.fields
         exchange = Exchange(
             event.flow, self.fed, "other", self._endpoint(url), event.http_method, url, query, event.authority,
-            event.connection, event.started, event.at, fields,
+            event.connection, event.started, event.at, fields, secrets=self.secrets,
         )  # fmt: skip
+        self.secrets.learn_headers(fields)
+        if query:
+            self.secrets.learn_query(f"?{query}")
         exchange.auth = _auth(fields)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
@@ -233,6 +246,7 @@ class Inspector:
         exchange.reading = self._read(exchange, body, fields, "request body")
         if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
             exchange.form = body
+            self.secrets.learn_query(body.decode("latin-1"))
         if exchange.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
             exchange.sent = [Message(rpc, exchange, "client", "request.body", event.at) for rpc in exchange.reading.messages]
         exchange.kind = self._kind(exchange)
@@ -259,7 +273,9 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        exchange.claim = claim.claim(exchange, session if session is not None and session.serves else None)
+        exchange.claim = claim.claim(
+            exchange, session if session is not None and session.serves else None, self.sessions.agreed(exchange)
+        )
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
@@ -292,6 +308,9 @@ class Inspector:
         path, _, side.query = event.target.partition("?")
         side.http_method, side.url = event.http_method, f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
         side.request_fields, side.auth = fields, _auth(fields)
+        self.secrets.learn_headers(fields)
+        if side.query:
+            self.secrets.learn_query(f"?{side.query}")
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         side.reading = self._read(side, body, fields, "request body as sent")
         if side.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
@@ -330,6 +349,7 @@ class Inspector:
         sides.changed(exchange).response_by = event.by
         side = exchange.at_client = sides.copy_for_client(exchange)
         side.status, side.response_fields = event.status, event.fields
+        self.secrets.learn_headers(event.fields)
         if event.status is None:
             side.ended_by, side.failure = "unknown", "killed in mitmproxy"
         elif (event.fields.first("content-type") or "").lower().startswith("text/event-stream"):
@@ -387,6 +407,7 @@ class Inspector:
         if exchange is None or exchange.status is not None:
             return
         exchange.status, exchange.response_fields, exchange.responded = event.status, event.fields, event.at
+        self.secrets.learn_headers(event.fields)
         content_type = (event.fields.first("content-type") or "").lower()
         if content_type.startswith("text/event-stream"):
             exchange.stream = Stream()
@@ -426,8 +447,10 @@ class Inspector:
             stream.last_at = at
             item = StreamItem(exchange, at, sse, None, [])
             if sse.event == "endpoint" and sse.index == 0 and exchange.http_method == "GET":
+                self.secrets.learn_query(sse.data)
                 self._http_sse(exchange, sse.data, at)
             elif sse.data:
+                self.secrets.learn_text(sse.data)
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
                 item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
                 _leave_unread(exchange, item.reading, item.where)
@@ -575,6 +598,7 @@ class Inspector:
         """The body that came with the end, or the end of a stream."""
         open_ = self._streams.pop(event.flow, None)
         exchange.failure, exchange.dropped = event.error, exchange.dropped + event.dropped
+        exchange.connected = event.connected
         if open_ is not None and exchange.stream is not None:
             if not event.streamed and event.body:
                 exchange.stream.timed = False
@@ -758,6 +782,8 @@ class Inspector:
     def _reading(self, exchange: Exchange, body: bytes | None, what: str) -> jsonrpc.Reading | None:
         if body is None:
             return None
+        if body:
+            self.secrets.learn_body(body)
         exchange.large = exchange.large or len(body) > _LARGE
         reading = jsonrpc.read(body, max_bytes=self.limits.body, max_depth=self.limits.depth)
         _leave_unread(exchange, reading, what)

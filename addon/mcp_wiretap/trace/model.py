@@ -16,7 +16,8 @@ from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, U
 from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
+from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era, version_kind
+from mcp_wiretap.wire.secret import KnownSecrets
 from mcp_wiretap.wire.sse import SseEvent
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
@@ -215,6 +216,9 @@ class Exchange:
     ended: float | None = None
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
+    connected: bool = True  # False: the proxy did not reach the server
+    step: str | None = None  # of authorization: its kind
+    step_words: str = ""  # the step with what makes it concrete: token (refresh_token)
     dropped: int = 0  # response bytes past a limit
     large: bool = False  # a message of it is long enough that looking at all of it takes time
     body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
@@ -257,6 +261,7 @@ class Exchange:
     error_code: int | None = None
     error_message: str | None = None  # how the other side told of the failure, secrets masked (`trace.summary.error_words`)
     batch: tuple[BatchItem, ...] | None = None  # settled by release(); `batch_items` before that
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)  # of the trace, for `knowing`
     _requests: dict[Any, Message] | None = None  # `requests`, made when the first answer comes
 
     @property
@@ -292,6 +297,25 @@ class Exchange:
         if self.stream is not None and self.stream.http_sse:
             return True
         return bool(self.query) and _names_session(self.query) and not self.request_fields.names_starting("mcp-")
+
+    @property
+    def shown_era(self) -> Era:
+        """The era that people are told. Where the server has not shown its own, a request is what it claims to be, if nothing
+        contradicts that. (Rules go by `era`: a refusal proves nothing of the server.)"""
+        if self.era != "unknown":
+            return self.era
+        header = self.request_fields.first("mcp-protocol-version")
+        named = version_kind(header.strip()) if header is not None else None
+        if self.claim.kind in ("legacy", "legacy-transport"):
+            own = self.method == "initialize" or named == "legacy" or self.session is not None
+            if own and named in (None, "legacy") and version_kind(self.claim.revision or "") == "legacy":
+                return "legacy"
+        if self.claim.kind in ("legacy-transport", "none", "unknown-body"):
+            server = self.endpoint.era
+            if server == "modern" or (server == "dual" and named == "modern"):
+                return "modern"
+            return "legacy" if server == "legacy" else "unknown"
+        return "unknown"
 
     @property
     def over(self) -> bool:

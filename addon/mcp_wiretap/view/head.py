@@ -24,7 +24,7 @@ def title(subject: Subject, side: str) -> list[str]:
         words.append(f"id {comment.shown(jsonrpc.dumps(first.rpc.id), 40)}")
     elif first is not None and first.kind in ("notification", "result", "error"):
         words.append("notification" if first.kind == "notification" else f"answer to the server, {first.kind}")
-    era = record.era if record.era != "unknown" else "era unknown"
+    era = record.shown_era if record.shown_era != "unknown" else "era unknown"
     words.append(f"{era} {comment.shown(record.revision, 20)}" if record.revision else era)
     if place := comment.mrtr(record):
         number, _, total = place.partition("/")
@@ -131,7 +131,7 @@ def era(subject: Subject) -> list[Row]:
         return [(0, f"kind: {record.kind}", _KINDS.get(record.kind, ""))]
     endpoint = record.endpoint
     items = [
-        ("is", record.era, ""),
+        ("is", record.shown_era, ""),
         ("revision", scalar(record.revision) if record.revision else "none", ""),
         ("claimed", scalar(_CLAIMS[record.claim.kind]), record.claim.basis),
     ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from mcp_wiretap.view import body, calls, changes, errors, events, findings, head, headers, results, rounds
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import Row, lines
+from mcp_wiretap.wire.secret import knowing
 
 
 def request(subject: Subject) -> str:
@@ -57,6 +58,13 @@ def response(subject: Subject) -> str:
 
 
 def _page(
+    subject: Subject, side: str, sections: Sequence[Callable[[Subject], list[Row]]], end: Callable[[Subject], list[str]]
+) -> str:
+    with knowing(subject.record.secrets):
+        return _within(subject, side, sections, end)
+
+
+def _within(
     subject: Subject, side: str, sections: Sequence[Callable[[Subject], list[Row]]], end: Callable[[Subject], list[str]]
 ) -> str:
     out = [*head.title(subject, side), *head.verdict(subject, side)]

@@ -410,7 +410,7 @@ class Site:
                     found[silence] = found.get(silence, 0) + count
         most_first = sorted(found.items(), key=lambda item: -item[1])
         return [
-            {"rule": s.rule, "endpoint": s.endpoint or "*", "reason": shown(s.reason, 500), "count": count}
+            {"rule": s.rule, "endpoint": s.endpoint or "*", "reason": shown(s.told, 500), "count": count}
             for s, count in most_first
             if count
         ]

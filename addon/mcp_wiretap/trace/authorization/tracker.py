@@ -376,6 +376,7 @@ class Authorization(Tracker):
         joining.join(step, flow, site)
         self._name_client(step, flow)
         flow.add(step)
+        exchange.step, exchange.step_words = step.kind, step.words
         if step.status is not None:
             self._learn(step)
         if waited:

@@ -12,9 +12,9 @@ MODERN_ONLY_METHODS = frozenset({"server/discover", "subscriptions/listen"})
 TYPED_CODES = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 
 
-def claim(exchange: Exchange, session: "Session | None") -> Claim:
+def claim(exchange: Exchange, session: "Session | None", agreed: str | None = None) -> Claim:
     """The claim of a request. `session` is the live legacy session that its Mcp-Session-Id (or its HTTP+SSE stream) names,
-    where the server is known to serve it."""
+    where the server is known to serve it; `agreed` the revision that initialize agreed on with this client without a session."""
     version = _version_header(exchange)
     reading = exchange.reading
     if exchange.http_method in ("GET", "DELETE", "HEAD"):
@@ -33,7 +33,10 @@ def claim(exchange: Exchange, session: "Session | None") -> Claim:
             return found
     if session is not None:
         return Claim("legacy", session.revision, "a live session")
-    return _by_header(exchange, first, version)
+    found = _by_header(exchange, first, version)
+    if agreed and version == agreed and found.basis.startswith("MCP-Protocol-Version"):
+        return Claim("legacy", version, "initialize agreed on it")
+    return found
 
 
 def _version_header(exchange: Exchange) -> str | None:

@@ -93,6 +93,7 @@ class _Asked:
 LEGACY: ExchangeFact[list[Note]] = ExchangeFact("legacy", "what was seen of the use of a legacy session")
 RETRY_MS: ExchangeFact[int] = ExchangeFact("retry-ms", "the newest retry field on this stream, in milliseconds")
 HAS_EVENT_ID: ExchangeFact[bool] = ExchangeFact("has-event-id", "an event of this stream has an id")
+RESUMED_BY: ExchangeFact[str] = ExchangeFact("resumed-by", "flow of the GET that came back for this stream")
 RESUMES: ExchangeFact[Exchange] = ExchangeFact("resumes", "the exchange whose stream this GET goes on with")
 RESUMED_STREAM: ExchangeFact[str] = ExchangeFact("stream", "flow of the exchange that the resumed stream began with")
 DEAD_SESSION: ExchangeFact[bool] = ExchangeFact("dead-session", "the session that it names had ended")
@@ -133,6 +134,7 @@ class Usage(Tracker):
         self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
         self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
+        self._closed_early: Recent[str, Exchange] = Recent(MOST_EARLY)  # streams that ended before their response, by flow
         self._now = 0.0
 
     # Requests
@@ -323,6 +325,10 @@ class Usage(Tracker):
             waited = (exchange.started - broken.ended) * 1000
             _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
         exchange.facts[RESUMES], exchange.facts[RESUMED_STREAM] = broken, known.stream
+        if self._closed_early.pop(broken.flow) is not None:
+            broken.facts[RESUMED_BY] = exchange.flow
+            self.memory.rejudge(broken)
+            self.memory.held.free(broken, NAME)
         if broken.http_method == "POST" or broken.conversation is not None:
             origin = broken.facts.get(RESUMES, broken) if broken.conversation is None else broken
             if self.memory.conversations.link(origin, exchange, "resumption", "exact") is not None:
@@ -565,6 +571,8 @@ class Usage(Tracker):
             session.facts[EVENTS_LOST] = True
         if exchange.stream is not None and exchange.stream.retry is not None:  # a retry field needs no event
             exchange.facts[RETRY_MS] = session.facts[RETRY_MS_OF_SESSION] = exchange.stream.retry
+        if exchange.stream is not None and exchange.http_method == "POST" and HAS_EVENT_ID in exchange.facts:
+            self._closed(exchange)
         if not exchange.facts.get(DEAD_SESSION) or exchange.status is None:
             return
         if exchange.status == 404 and session.ended_why in ("404", "DELETE"):
@@ -582,6 +590,15 @@ class Usage(Tracker):
                 _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
         elif exchange.status == 400:
             _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+
+    def _closed(self, exchange: Exchange) -> None:
+        """A stream ended before its response: whether the client comes back with its Last-Event-ID is yet to be seen."""
+        request = exchange.request
+        if request is None or request.answer is not None or exchange.released:
+            return
+        self.memory.held.keep(exchange, NAME)
+        for forgotten in self._closed_early.put(exchange.flow, exchange):
+            self.memory.held.free(forgotten, NAME)
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:

@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
@@ -27,6 +28,7 @@ class Sessions:
         self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
         self._stateless: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, auth
+        self._agreed: Recent[tuple[str, str, str], str] = Recent(most)  # endpoint, auth, program -> revision
         self._asked: deque[tuple[Session, Any, float, int]] = deque()  # session, id key, time, size; answered ones, too
         self._asked_bytes = 0
         self.dropped = 0
@@ -80,9 +82,16 @@ class Sessions:
             fields = exchange.response_fields
             session_id = fields.first("mcp-session-id") if fields is not None else None
             if not session_id:
+                agreed = answer.result.get("protocolVersion")
+                self._agreed.put(_client(exchange), agreed[:_LONGEST_VERSION] if isinstance(agreed, str) else "")
                 return None
-            session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
-            self._put(self._by_id, (exchange.endpoint.url, session_id), session)
+            key = (exchange.endpoint.url, session_id)
+            used = self._by_id.get(key)
+            if used is not None and not used.initialize_flow and used.live and used.started >= exchange.started:
+                session = used  # the client went on as soon as it had the event, while the stream was still open
+            else:
+                session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
+                self._put(self._by_id, key, session)
         result = answer.result
         version = result.get("protocolVersion")
         session.initialize_flow, session.confirmed = exchange.flow, True
@@ -93,6 +102,10 @@ class Sessions:
             session.client_info = _object(request.params.get("clientInfo"))
             session.client_capabilities = _object(request.params.get("capabilities"))
         return session
+
+    def agreed(self, exchange: Exchange) -> str | None:
+        """The revision that initialize agreed on with this client (its Authorization and User-Agent) without a session."""
+        return self._agreed.get(_client(exchange)) if len(self._agreed) else None
 
     def stateless(self, exchange: Exchange) -> Session:
         """Where messages of a server that gives no session id are paired: by endpoint and Authorization (id "")."""
@@ -123,11 +136,16 @@ class Sessions:
         """Forget what is over the limit: the sessions that were not used for the longest time."""
         for table in (self._by_id, self._announced, self._stateless):
             self._shrink(table)
+        self._agreed.shrink()
 
     def _shrink(self, table: OrderedDict[Any, Session]) -> None:
         while len(table) > self._most():
             table.popitem(last=False)
             self.dropped += 1
+
+
+def _client(exchange: Exchange) -> tuple[str, str, str]:
+    return exchange.endpoint.url, exchange.auth, (exchange.request_fields.first("user-agent") or "")[:200]
 
 
 def _object(value: Any) -> dict[str, Any] | None:

@@ -44,7 +44,17 @@ def _of_mcp(exchange: Exchange) -> Outcome:
         return "none"
     if exchange.request is not None:
         return _of_unanswered(exchange)
+    if _is_page(exchange):
+        return "error"
     return "accepted" if any(m.rpc.kind != "invalid" for m in exchange.sent) else "complete"
+
+
+def _is_page(exchange: Exchange) -> bool:
+    """Whether a client that asked for an event stream got a page: of a sign-in, or of something in between."""
+    fields = exchange.response_fields
+    content_type = (fields.first("content-type") or "").lower() if fields is not None else ""
+    asked = (exchange.request_fields.first("accept") or "").lower()
+    return exchange.http_method == "GET" and content_type.startswith("text/html") and "text/html" not in asked
 
 
 def _of_stream(exchange: Exchange, stream: Stream) -> Outcome:

@@ -1,0 +1,208 @@
+"""What is known to be secret in a trace, so that it is masked wherever else it stands: a session id that an error repeats, a
+token that a tool's text quotes.
+
+A trace has one `KnownSecrets`. It learns from heads and bodies as they come (`Inspector`), and `knowing` makes it the one that
+`concealed` goes by: whatever is shown, written or told of a trace is made inside of it.
+"""
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from urllib.parse import quote, unquote
+
+from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.secret import names
+from mcp_wiretap.wire.secret.spelling import mask
+from mcp_wiretap.wire.secret.texts import parameters
+from mcp_wiretap.wire.secret.visible import visible
+
+SHORTEST = 8  # characters; a shorter secret is masked in its own place only: elsewhere it may be any word
+LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats it
+MOST = 4_000  # secrets that are remembered, the oldest leave
+_MOST_READ = 1 << 20  # characters of one body that are searched
+_HEAD = 8
+_EVERY = 64  # members between two rests
+# Where a secret may begin: not inside a word, but after an escape.
+_STARTS = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?=\S.{7})", re.S)
+# A member with its text, or the first text of its list; in JSON, and in JSON inside a text.
+_MEMBER = re.compile(
+    r'"([^"\\]{1,100})"\s*:\s*(?:\[\s*)?"((?:[^"\\]|\\.)*+)|\\+"([^"\\]{1,100})\\+"\s*:\s*(?:\[\s*)?\\+"([^"\\]*)', re.S
+)
+_HINTS = names.vocabulary(
+    """
+    pass pwd secret token key auth cred cookie otp bearer sess jwt code requeststate assertion connection verifier sig
+    """
+)
+_HINTS_IN_BYTES = tuple(hint.encode() for hint in _HINTS)
+_COOKIE = re.compile(r"(?:^|;)\s*([^=;\s]+)=\"?([^;\"]*)")
+# Words of the protocols: a secret that is one of them (a password "complete") is none anywhere else.
+WORDS = frozenset(
+    names.vocabulary(
+        """
+    complete completed input_required cancelled working accepted declined required optional disabled enabled
+    application/json text/event-stream text/plain authorization_code client_credentials refresh_token access_token
+    registration_access_token client_secret code_verifier code_challenge session_id sessionId requestState inputRequests
+    inputResponses structuredContent initialize notifications resources templates subscriptions arguments properties
+    description additionalProperties protocolVersion capabilities clientInfo serverInfo tools/call tools/list prompts/get
+    prompts/list resources/read resources/list tasks/get tasks/list tasks/cancel tasks/result tasks/update
+    elicitation/create sampling/createMessage roots/list server/discover resources/subscribe resources/unsubscribe
+    resources/templates/list subscriptions/listen completion/complete logging/setLevel elicitation sampling password
+    username undefined localhost 127.0.0.1 redacted client_secret_basic client_secret_post private_key_jwt localhost:
+    redirect_uri redirect_uris response_type grant_type
+    """
+    )
+)
+_REVISION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def is_word(text: str) -> bool:
+    """Whether a text that stands where a secret belongs is a word of the protocols all the same."""
+    return text in WORDS or text.lower() in WORDS or _REVISION.fullmatch(text) is not None or not text.strip()
+
+
+class KnownSecrets:
+    """The secrets of a trace, bounded. What is kept is the secrets themselves: it lives as long as the trace."""
+
+    def __init__(self) -> None:
+        self._spellings: OrderedDict[str, list[str]] = OrderedDict()  # secret -> how it may be written
+        self._by_head: dict[str, list[tuple[str, str]]] = {}  # first characters -> (spelling, its mask), the longest first
+
+    def __len__(self) -> int:
+        return len(self._spellings)
+
+    def add(self, secret: str) -> None:
+        """From now on it is masked wherever it stands."""
+        if secret in self._spellings or not SHORTEST <= len(secret) <= LONGEST or is_word(secret) or secret.startswith("(sha "):
+            return
+        masked = mask(secret)
+        in_json = json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
+        in_urls = quote(secret, safe="", errors="replace"), quote(secret, errors="replace")
+        spellings = list(dict.fromkeys((secret, *in_json, *in_urls, visible(secret))))
+        self._spellings[secret] = spellings
+        for spelling in spellings:
+            same = self._by_head.setdefault(spelling[:_HEAD], [])
+            same.append((spelling, masked))
+            same.sort(key=lambda entry: -len(entry[0]))
+        while len(self._spellings) > MOST:
+            self._forget(self._spellings.popitem(last=False)[1])
+
+    def _forget(self, spellings: list[str]) -> None:
+        for spelling in spellings:
+            head = spelling[:_HEAD]
+            self._by_head[head] = [entry for entry in self._by_head[head] if entry[0] != spelling]
+            if not self._by_head[head]:
+                del self._by_head[head]
+
+    def masked(self, text: str) -> str:
+        """The text with these secrets masked, also one that is cut by an ellipsis or by the end of the text."""
+        by_head = self._by_head
+        if not by_head or len(text) < SHORTEST:
+            return text
+        parts: list[str] = []
+        position = 0
+        for match in _STARTS.finditer(text):
+            start = match.start()
+            if start < position or (entries := by_head.get(text[start : start + _HEAD])) is None:
+                continue
+            for spelling, instead in entries:
+                end = start + len(spelling)
+                if not text.startswith(spelling, start):
+                    rest = text[start:end].partition("…")[0]
+                    if not (
+                        len(rest) >= _HEAD
+                        and (start + len(rest) == len(text) or len(rest) < end - start)
+                        and spelling.startswith(rest)
+                        and text[start + len(rest) : start + len(rest) + 1] in ("", "…")
+                    ):
+                        continue
+                    end = start + len(rest)
+                parts += (text[position:start], instead)
+                position = end
+                break
+        return "".join((*parts, text[position:])) if parts else text
+
+    # What a trace brings
+
+    def learn_headers(self, fields: Iterable[tuple[str, str]]) -> None:
+        """The secrets of a head."""
+        for name, value in fields:
+            if names.header(name) == "nothing":
+                continue
+            lower = name.lower()
+            if lower in ("cookie", "set-cookie"):
+                for match in _COOKIE.finditer(value if lower == "cookie" else value.partition(";")[0]):
+                    if names.looks_random(match.group(2)) or names.member(match.group(1)) != "nothing":
+                        self.add(match.group(2).strip())
+            elif lower.endswith("authorization"):
+                scheme, space, rest = value.strip().partition(" ")
+                self.add(rest.strip() if space else scheme)
+            elif names.is_header(name, value):
+                self.add(value.strip())
+
+    def learn_query(self, query: str) -> None:
+        """The secrets of a URL's query, or of a form."""
+        for name, value in parameters(query):
+            if names.is_parameter(name, value):
+                self.add(unquote(value.replace("+", " ")))
+
+    def learn_body(self, body: bytes) -> None:
+        """The same of a body as it came, without its content coding."""
+        lower = body[:_MOST_READ].lower()
+        for hint in _HINTS_IN_BYTES:
+            if hint in lower:
+                self.learn_text(body[:_MOST_READ].decode("utf-8", "replace"))
+                return
+
+    def learn_text(self, text: str) -> None:
+        """The secrets of a body, by the names of members and of parameters; it may be cut off."""
+        if len(text) > _MOST_READ:
+            text = text[:_MOST_READ]
+        lower = text.lower()
+        for hint in _HINTS:
+            if hint in lower:
+                break
+        else:
+            return
+        for number, match in enumerate(_MEMBER.finditer(text)):
+            if number % _EVERY == 0:
+                breathe()
+            name = match.group(1) or match.group(3)
+            if names.member(name) == "nothing":
+                continue
+            value = _read(match.group(2)) if match.group(2) is not None else match.group(4)
+            if value and names.is_member(name, value):
+                self.add(value)
+        if "=" in text:
+            self.learn_query(text)
+
+
+def _read(raw: str) -> str:
+    """The content of a JSON string, which may be cut off."""
+    if "\\" not in raw:
+        return raw
+    try:
+        read = json.loads(f'"{raw}"')
+    except ValueError:
+        return raw
+    return str(read)
+
+
+_CURRENT: ContextVar[KnownSecrets | None] = ContextVar("known secrets", default=None)
+
+
+def current() -> KnownSecrets | None:
+    """The secrets of the trace that is being followed or told of; None outside of one."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def knowing(known: KnownSecrets) -> Iterator[None]:
+    """What is masked inside goes by the secrets of a trace, too: `with knowing(exchange.secrets): ...`."""
+    token = _CURRENT.set(known)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
