@@ -190,6 +190,7 @@ class Capture:
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
         self.changes = Changes(self._tell_change, clock)
+        self._unfinished: Awaitable[None] | None = None  # the inspection of the change that was told last
         self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.chain`)
 
     def follows(self, flow: HTTPFlow) -> bool:
@@ -223,8 +224,10 @@ class Capture:
             outer = response.stream
             response.stream = lambda data: tap.watch(outer(data))
 
-    def response_settles(self, flow: HTTPFlow) -> None:
+    def response_settles(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        self._unfinished = None
         self.changes.passed(flow, self.trace_id(flow), self.limits.body, last=False)
+        return self._unfinished
 
     def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
         trace_id = self.trace_id(flow)
@@ -296,7 +299,7 @@ class Capture:
         return unfinished
 
     def _tell_change(self, event: Event, flow: HTTPFlow) -> None:
-        self._now("change", event, flow)
+        self._unfinished = self._now("change", event, flow)
 
     def _now(self, hook: str, event: Event, flow: HTTPFlow) -> Awaitable[None] | None:
         return self.inspection.now(hook, flow, partial(self.tell, event, flow))

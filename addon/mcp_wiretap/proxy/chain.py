@@ -8,7 +8,7 @@ addon object costs each flow a little.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from mitmproxy import ctx, hooks
@@ -35,8 +35,8 @@ class Ends(Protocol):
     def response_came(self, flow: HTTPFlow) -> None:
         """No addon has seen the whole answer yet."""
 
-    def response_settles(self, flow: HTTPFlow) -> None:
-        """All addons but those that hold flows have seen the answer."""
+    def response_settles(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        """All addons but those that hold flows have seen the answer. What is returned may be waited for."""
 
     def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
         """The answer goes to the client."""
@@ -58,12 +58,13 @@ class _Placed:
         if self in ctx.master.addons.chain:
             ctx.master.addons.remove(self)
 
-    def told(self, tell: Callable[[HTTPFlow], None], flow: HTTPFlow) -> None:
-        """A fault of ours harms nobody."""
+    def told[T](self, tell: Callable[[HTTPFlow], T], flow: HTTPFlow) -> T | None:
+        """What it returns; None after a fault of ours, which harms nobody."""
         try:
-            tell(flow)
+            return tell(flow)
         except Exception as error:
             self.faults.note("passing message", error, flow.id)
+            return None
 
 
 class First(_Placed):
@@ -100,8 +101,10 @@ class BeforeSave(_Placed):
             chain.remove(self)
             chain.insert(chain.index(save), self)
 
-    def response(self, flow: HTTPFlow) -> None:
-        self.told(self.ends.response_settles, flow)
+    async def response(self, flow: HTTPFlow) -> None:
+        unfinished = self.told(self.ends.response_settles, flow)
+        if unfinished is not None:
+            await unfinished  # so that the file holds the verdict
 
 
 class Last(_Placed):
