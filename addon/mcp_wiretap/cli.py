@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if arguments and arguments[0] == "stdio":  # before all else: a client waits for the server's start
+            from mcp_wiretap.stdio import wrapper
+
+            wrapper.run(arguments[1:])
         if arguments and arguments[0] in TOOLS and arguments[1:2] not in (["-h"], ["--help"]):
             from mcp_wiretap.command import tools
 
@@ -275,7 +279,7 @@ def _timing(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65535:
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
     return int(text)
 

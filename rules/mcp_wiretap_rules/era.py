@@ -565,6 +565,7 @@ def initialize_names_modern_version(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05",
     sep="2596",
     always=True,
+    transport=("http",),
 )
 def http_sse_fallback_condition(exchange: Exchange) -> Iterator[Finding]:
     """A client looks for the 2024-11-05 transport with a GET only after its POST got 400, 404 or 405 with a body that is not a

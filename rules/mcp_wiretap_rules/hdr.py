@@ -73,6 +73,7 @@ def _repeated(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header MCP-Protocol-Version; an empty value is none.
@@ -103,6 +104,7 @@ def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN, always=True,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version has the very value of the envelope's protocolVersion, character for character.
@@ -139,6 +141,7 @@ def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header Mcp-Method.
@@ -168,6 +171,7 @@ def method_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Method has the very value of the body's `method`. Case counts, and no Base64 form is defined for this header.
@@ -201,6 +205,7 @@ def method_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_missing(message: Message) -> Iterator[Finding]:
     """tools/call, prompts/get and resources/read carry the header Mcp-Name with params.name or params.uri.
@@ -230,6 +235,7 @@ def name_header_missing(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Name, decoded where it is a sentinel, has the very value of params.name or params.uri: no normalised URI, no
@@ -264,6 +270,7 @@ def name_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` stands padded Base64 of the standard alphabet, of a text in UTF-8.
@@ -301,6 +308,7 @@ def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_must_be_encoded(message: Message) -> Iterator[Finding]:
     """A name or URI that is not plain ASCII, has spaces at its ends, or itself looks like `=?base64?...?=` travels as a sentinel.
@@ -341,6 +349,7 @@ def reason(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     """Mirrored headers hold visible ASCII, spaces and inner tabs, no other byte.
@@ -378,6 +387,7 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version, Mcp-Method and Mcp-Name are there once.
@@ -417,6 +427,7 @@ def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     "HDR013", "name-header-on-other-method", "Mcp-Name on a method with no name source",
     on="request", methods=NAMELESS, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     """Mcp-Name mirrors params.name, params.uri or a task's id; the other methods of the core have nothing to mirror.
@@ -448,6 +459,7 @@ def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     "HDR014", "headers-on-notification", "Mirrored headers of a notification contradict it",
     on="notification", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#sending-messages", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def headers_on_notification(message: Message) -> Iterator[Finding]:
     """Nothing says which headers a notification POST has, so none is missing. What is there should still be true.
@@ -479,6 +491,7 @@ def headers_on_notification(message: Message) -> Iterator[Finding]:
     "HDR015", "stale-modern-headers-on-legacy", "Mirrored headers on legacy traffic",
     on=("request", "notification"), level="may-note", party="client", era="legacy", severity="warning",
     versions=("2025-03-26", "2025-06-18", "2025-11-25"), spec=f"{HTTP}#server-validation", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     """Legacy revisions know no Mcp-Method, Mcp-Name or Mcp-Param-*, and initialize is no place for a modern version header:
@@ -520,6 +533,7 @@ def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     "HDR016", "accept-incomplete", "Accept does not list both media types",
     on="exchange", level="must", party="client", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
     """A POST of a JSON-RPC message lists application/json and text/event-stream in Accept; a legacy GET text/event-stream.
@@ -627,6 +641,7 @@ def _media_type(exchange_value: str | None) -> str:
     "HDR017", "request-content-type", "POST body media type",
     on="post", level="may-note", party="client", era="both", severity="warning", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#standard-request-headers",
+    transport=("http",),
 )  # fmt: skip
 def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A POST with a JSON-RPC body says `Content-Type: application/json`; parameters such as charset are fine.
@@ -659,6 +674,7 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     "HDR018", "response-content-type", "Answer to a request is neither JSON nor SSE",
     on="exchange", level="must", party="server", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A request that is not refused is answered with application/json or text/event-stream, and a body of that kind.
@@ -728,6 +744,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN, once="client",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
     needs=("header:mcp-session-id",),
+    transport=("http",),
 )  # fmt: skip
 def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     """The modern era has no sessions: servers ignore Mcp-Session-Id on modern requests.
@@ -761,6 +778,7 @@ def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     "HDR020", "session-minted-on-modern", "Server mints or echoes a session id for a modern request",
     on="answer", level="should", party="server", era="modern", severity="warning", versions=MODERN, once="endpoint",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     """A server neither mints nor echoes Mcp-Session-Id for modern requests.
@@ -798,6 +816,7 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2575",
     needs=("header:last-event-id",),
+    transport=("http",),
 )  # fmt: skip
 def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     """Streams of the modern era cannot be resumed: Last-Event-ID on a modern POST is ignored.
@@ -829,6 +848,7 @@ def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     "HDR022", "non-post-on-modern", "GET or DELETE by a client that runs the modern era",
     on="post", level="may-note", party="client", era="modern", severity="warning", versions=MODERN, always=True,
     spec=f"{HTTP}#sending-messages", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     """In the modern era every message is a POST; there is no GET stream to open and no session to DELETE.
@@ -881,6 +901,7 @@ def _is_browser(exchange: Exchange) -> bool:
     on="request", methods=NAME_SOURCE, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_needless_base64(message: Message) -> Iterator[Finding]:
     """A name that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
@@ -909,6 +930,7 @@ def name_needless_base64(message: Message) -> Iterator[Finding]:
     "HDR025", "body-not-utf8", "JSON-RPC body is not UTF-8",
     on=("exchange", "event"), level="must", party="either", era="both", severity="error", always=True,
     spec="2026-07-28 basic/transports/index#messages",
+    transport=("http",),
 )  # fmt: skip
 def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """JSON-RPC messages are encoded in UTF-8, in bodies and in event streams.
@@ -970,6 +992,7 @@ def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fie
     "HDR026", "oversized-headers-rejected", "413/431 with mirrored headers present",
     on="exchange", level="may-note", party="either", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
     """When a modern POST is refused with 431 or 413, long Mcp-Name and Mcp-Param-* values are the usual cause.

@@ -6,7 +6,6 @@ Where a request has several faults any error that fits one of them is right (HTS
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Any
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
@@ -92,6 +91,7 @@ def _has_envelope(exchange: Exchange) -> bool:
     sep="2243",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def header_mismatch_status(message: Message) -> Iterator[Finding]:
     """HeaderMismatch (-32020) is sent with HTTP status 400.
@@ -128,6 +128,7 @@ def header_mismatch_status(message: Message) -> Iterator[Finding]:
     sep="2575",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def missing_capability_status(message: Message) -> Iterator[Finding]:
     """MissingRequiredClientCapability (-32021) is sent with HTTP status 400.
@@ -164,6 +165,7 @@ def missing_capability_status(message: Message) -> Iterator[Finding]:
     always=True,
     kinds=("mcp",),
     sorts=("error",),
+    transport=("http",),
 )
 def unsupported_version_status(message: Message) -> Iterator[Finding]:
     """UnsupportedProtocolVersion (-32022) is sent with HTTP status 400.
@@ -201,6 +203,7 @@ def unsupported_version_status(message: Message) -> Iterator[Finding]:
     severity="error",
     spec=META,
     sep="2575",
+    transport=("http",),
 )
 def missing_meta_status(exchange: Exchange) -> Iterator[Finding]:
     """A request without protocolVersion or clientCapabilities in its envelope is refused with HTTP 400 and -32602.
@@ -285,6 +288,7 @@ def _fits(exchange: Exchange, status: int | None, code: int | None, besides: lis
     sep="2575",
     structural=True,
     sorts=("error",),
+    transport=("http",),
 )
 def method_not_found_status(message: Message) -> Iterator[Finding]:
     """A method that the server does not implement is answered with HTTP 404 and -32601.
@@ -330,6 +334,7 @@ _MAY_BE_AN_EXTENSION = ("tasks/list", "tasks/result")
     severity="error",
     spec=VERSION_HEADER,
     sep="2575",
+    transport=("http",),
 )
 def removed_method_served(message: Message) -> Iterator[Finding]:
     """initialize, ping, logging/setLevel, resources/subscribe and resources/unsubscribe do not exist in the modern era: a request
@@ -386,6 +391,7 @@ def removed_method_served(message: Message) -> Iterator[Finding]:
     severity="warning",
     spec=VERSION_HEADER,
     sep="2575",
+    transport=("http",),
 )
 def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     """A modern server that answers 404 says why with a JSON-RPC error, -32601.
@@ -429,6 +435,7 @@ def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#earlier-streamable-http-revisions",
     sep="2567",
     always=True,
+    transport=("http",),
 )
 def get_delete_not_405(exchange: Exchange) -> Iterator[Finding]:
     """A server that speaks only the modern era answers GET and DELETE on its endpoint with 405.
@@ -490,6 +497,7 @@ _BEFORE_THE_SERVER = frozenset({401, 403, 405, 429, 502, 503, 504})
     versions=rev.STREAMABLE,
     always=True,
     needs=("header:origin",),
+    transport=("http",),
 )
 def origin_not_refused(message: Message) -> Iterator[Finding]:
     """A server checks the Origin header and refuses one that it does not expect with HTTP 403.
@@ -522,13 +530,13 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     if origin != "null":
         if len(origin) > 2_000:
             return
-        asked, named = uri.host(origin), uri.host("//" + (exchange.authority or "")) or host
-        if asked is None or _is_local(asked) or sites.is_of(asked, frozenset({host, named})):
+        asked = uri.host(origin)
+        if asked is None or sites.is_private(asked) or sites.is_of(asked, _own_names(exchange, host)):
             return
     fields = exchange.response_fields
     allowed = fields.first("access-control-allow-origin") if fields is not None else None
     opened = allowed in ("*", origin)
-    local = _is_local(host)
+    local = sites.is_private(host)
     if opened and not local:
         return
     yield Finding(
@@ -539,15 +547,12 @@ def origin_not_refused(message: Message) -> Iterator[Finding]:
     )
 
 
-def _is_local(host: str) -> bool:
-    """Loopback or private: what a page in the user's browser should not reach."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_private
+def _own_names(exchange: Exchange, host: str) -> frozenset[str]:
+    """The names whose pages may call a server. What a request calls it is one of them for a public server only: where a name was
+    bound to a private address by somebody else, Host and Origin agree."""
+    if sites.is_private(host):
+        return frozenset({host})
+    return frozenset({host, uri.host("//" + (exchange.authority or "")) or host})
 
 
 @rule(
@@ -562,6 +567,7 @@ def _is_local(host: str) -> bool:
     spec=f"{HTTP}#security--endpoint",
     versions=("2025-11-25", "2026-07-28"),
     needs=("header:origin",),
+    transport=("http",),
 )
 def origin_refused_status(exchange: Exchange) -> Iterator[Finding]:
     """A request with an Origin that the server does not accept gets HTTP 403.
@@ -632,6 +638,7 @@ def _said_in_body(exchange: Exchange) -> str:
     spec=VALIDATION,
     sep="2243",
     sorts=("result",),
+    transport=("http",),
 )
 def header_fault_accepted(message: Message) -> Iterator[Finding]:
     """A server that reads the body refuses a request whose mirrored headers are missing, undecodable or not what the body says.
@@ -693,6 +700,7 @@ def _header(fault: Fault) -> Evidence:
     spec=VALIDATION,
     sep="2243",
     sorts=("error",),
+    transport=("http",),
 )
 def good_request_rejected(message: Message) -> Iterator[Finding]:
     """A request whose mirrored headers and envelope are right is not refused for them. Header names in any case, whitespace
@@ -1210,6 +1218,7 @@ def unsupported_version_served(message: Message) -> Iterator[Finding]:
     spec="2025-11-25 basic/transports#protocol-version-header",
     versions=("2025-06-18", "2025-11-25"),
     streamable=True,
+    transport=("http",),
 )
 def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
     """A legacy server that gets an MCP-Protocol-Version that it cannot know answers 400.
@@ -1266,6 +1275,7 @@ def legacy_version_header_400(exchange: Exchange) -> Iterator[Finding]:
     spec=SENDING,
     versions=rev.STREAMABLE,
     always=True,
+    transport=("http",),
 )
 def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     """The endpoint answers a POST itself. 301, 302 and 303 make many clients repeat it as a GET, 307 and 308 keep the method.
@@ -1309,6 +1319,7 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     """HTTP 429 and 503 ask the client to wait, as long as Retry-After says. This is no matter of MCP, and no verdict.
@@ -1359,6 +1370,7 @@ def rate_limit(exchange: Exchange) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     always=True,
     sorts=("result",),
+    transport=("http",),
 )
 def http_error_with_result(message: Message) -> Iterator[Finding]:
     """A result comes with a 2xx status; an HTTP error status says that the request failed.
@@ -1400,6 +1412,7 @@ def http_error_with_result(message: Message) -> Iterator[Finding]:
     spec=VALIDATION,
     sep="2243",
     always=True,
+    transport=("http",),
 )
 def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
     """A request that is refused for its mirrored headers gets HTTP 400 and the JSON-RPC error -32020 (HeaderMismatch).
@@ -1495,6 +1508,7 @@ _VERSION_WORDS = re.compile(
     always=True,
     kinds=("mcp",),
     sorts=("error",),
+    transport=("http",),
 )
 def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
     """A version that the server does not support is refused with -32022, which lists those that it does.

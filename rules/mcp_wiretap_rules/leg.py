@@ -50,6 +50,7 @@ def _related(note: Note) -> tuple[str, ...]:
     versions=SESSIONS,
     always=True,
     needs=(LEGACY,),
+    transport=("http",),
 )
 def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
     """A client that was given an Mcp-Session-Id sends it with every request that follows.
@@ -94,6 +95,7 @@ def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
     streamable=True,
+    transport=("http",),
 )
 def session_id_charset(exchange: Exchange) -> Iterator[Finding]:
     """A session id is made of visible ASCII characters (0x21 to 0x7E).
@@ -134,6 +136,7 @@ def session_id_charset(exchange: Exchange) -> Iterator[Finding]:
     versions=SESSIONS,
     methods=("initialize",),
     once="endpoint",
+    transport=("http",),
 )
 def session_id_weak(exchange: Exchange) -> Iterator[Finding]:
     """A session id is unique and cannot be guessed.
@@ -176,6 +179,7 @@ def session_id_weak(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
     streamable=True,
+    transport=("http",),
 )
 def session_id_not_at_initialize(exchange: Exchange) -> Iterator[Finding]:
     """A session id is given with the initialize response and stays the same.
@@ -224,6 +228,7 @@ def session_id_not_at_initialize(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
     needs=(LEGACY,),
+    transport=("http",),
 )
 def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
     """A client whose session id was answered 404 begins anew: initialize, without the dead id.
@@ -276,6 +281,7 @@ def _session_id(exchange: Exchange) -> str | None:
     severity="error",
     spec=f"{TRANSPORTS}#session-management",
     versions=SESSIONS,
+    transport=("http",),
 )
 def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
     """After a session was ended the server answers its id with 404.
@@ -334,6 +340,7 @@ def terminated_session_served(exchange: Exchange) -> Iterator[Finding]:
     once="client",
     always=True,
     needs=(LEGACY,),
+    transport=("http",),
 )
 def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
     """From 2025-06-18 on every request after initialize carries the negotiated version in MCP-Protocol-Version.
@@ -379,6 +386,7 @@ def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#protocol-version-header",
     versions=WITH_HEADER,
     streamable=True,
+    transport=("http",),
 )
 def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
     """MCP-Protocol-Version is the version that initialize settled on.
@@ -424,6 +432,7 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
     versions=SESSIONS,
     streamable=True,
     needs=(LEGACY, "header:last-event-id"),
+    transport=("http",),
 )
 def resumption(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """A stream is resumed by a GET whose Last-Event-ID is an event id of the session; the server sends what came after that event
@@ -495,6 +504,7 @@ def resumption(fact: Exchange | StreamItem) -> Iterator[Finding]:
     sep="1699",
     versions=SESSIONS,
     streamable=True,
+    transport=("http",),
 )
 def sse_polling(exchange: Exchange) -> Iterator[Finding]:
     """A server may close a stream before the response where the client can come back: from 2025-11-25 on, after an event id. In
@@ -523,7 +533,7 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
     stream, request, session = exchange.stream, exchange.request, exchange.session
     if stream is None or request is None or exchange.http_method != "POST":
         return
-    if request.answer is not None and "resumed-by" not in exchange.facts:
+    if request.answer is not None and RESUMED_BY not in exchange.facts:
         return
     if exchange.ended_by not in ("complete", "server") or exchange.dropped or stream.decode_problem:
         return
@@ -556,6 +566,7 @@ def sse_polling(exchange: Exchange) -> Iterator[Finding]:
     sep="1699",
     versions=("2025-11-25",),
     streamable=True,
+    transport=("http",),
 )
 def retry_ignored(exchange: Exchange) -> Iterator[Finding]:
     """A client waits for the retry time of the stream before it comes back (10 % to spare).
@@ -612,6 +623,7 @@ def retry_ignored(exchange: Exchange) -> Iterator[Finding]:
     versions=SESSIONS,
     streamable=True,
     sorts=("result", "error"),
+    transport=("http",),
 )
 def response_on_get_stream(message: Message) -> Iterator[Finding]:
     """The standalone GET stream carries no responses, unless it resumes the stream of a request.
@@ -669,6 +681,7 @@ def response_on_get_stream(message: Message) -> Iterator[Finding]:
     streamable=True,
     once="endpoint",
     always=True,
+    transport=("http",),
 )
 def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
     """A GET for the event stream is answered by one, or by 405.
@@ -736,6 +749,7 @@ def get_not_sse_or_405(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#multiple-connections",
     versions=SESSIONS,
     streamable=True,
+    transport=("http",),
 )
 def broadcast_duplicate(message: Message) -> Iterator[Finding]:
     """A server sends each message on one stream of a session, not on all.
@@ -804,6 +818,7 @@ def broadcast_duplicate(message: Message) -> Iterator[Finding]:
     sep="2260",
     versions=SESSIONS,
     streamable=True,
+    transport=("http",),
 )
 def orphan_server_request(exchange: Exchange) -> Iterator[Finding]:
     """The negotiated revision allows requests of the server that belong to no request of the client; 2026-07-28 has no such thing.
@@ -949,6 +964,7 @@ def initialize_in_batch(message: Message) -> Iterator[Finding]:
     severity="error",
     spec="2025-03-26 basic/transports#sending-messages-to-the-server",
     always=True,
+    transport=("http",),
 )
 def batch_mixed(exchange: Exchange) -> Iterator[Finding]:
     """A batch holds requests and notifications, or responses; never both.
@@ -1106,6 +1122,7 @@ def capability_not_negotiated(fact: Exchange | Message) -> Iterator[Finding]:
     severity="error",
     spec="2024-11-05 basic/transports#http-with-sse",
     sep="2596",
+    transport=("http",),
 )
 def http_sse_endpoint(item: StreamItem | Exchange) -> Iterator[Finding]:
     """On the HTTP+SSE transport the stream begins with one `endpoint` event; messages come in `message` events after it, and the
@@ -1181,6 +1198,7 @@ def _other_origin(exchange: Exchange, address: str) -> str:
     spec="2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05",
     sep="2596",
     once="endpoint",
+    transport=("http",),
 )
 def http_sse_deprecated(exchange: Exchange) -> Iterator[Finding]:
     """The HTTP+SSE transport of 2024-11-05 is deprecated.

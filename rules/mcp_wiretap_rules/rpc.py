@@ -14,6 +14,7 @@ from mcp_wiretap.trace.operations.ids import (
     CancelTarget,
     Reuse,
 )
+from mcp_wiretap.trace.streams.lines import AnsweredBefore
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
@@ -346,6 +347,7 @@ def _of_envelopes(exchange: Exchange) -> str | None:
     sep="2322",
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def client_posts_response(message: Message) -> Iterator[Finding]:
     """In the modern era a client never sends results or errors: it answers a server by calling again (MRTR).
@@ -912,6 +914,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
     """A server that accepts a notification (legacy: or a posted response) answers HTTP 202.
@@ -961,6 +964,7 @@ def _lacks_id(exchange: Exchange) -> bool:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     """The 202 that accepts a notification has no body.
@@ -998,6 +1002,7 @@ def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#sending-messages",
     always=True,
+    transport=("http",),
 )
 def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     """The body of a POST to an MCP endpoint is one JSON-RPC message in UTF-8.
@@ -1250,6 +1255,7 @@ def server_request_on_modern(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/patterns/cancellation#transport-specific-cancellation",
     sep="2575",
     methods=("notifications/cancelled",),
+    transport=("http",),
 )
 def client_cancelled_notification(message: Message) -> Iterator[Finding]:
     """On modern HTTP a client cancels by closing the response stream; a posted notifications/cancelled is neither needed nor
@@ -1315,6 +1321,8 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
         request is not None and request.method == "subscriptions/listen" and target is not None
         and id_key(request.rpc.id) == id_key(target)
     )  # fmt: skip
+    if own and message.exchange.transport == "stdio":
+        return  # so a subscription is torn down there (STD006)
     yield Finding(
         "the server sent notifications/cancelled" + (" for its listen stream; a result and a close are expected" if own else ""),
         [evidence(message.place("params", "requestId"), target)],
@@ -1360,6 +1368,12 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
     """
     yield from _on_two_streams(message)
     request = message.request
+    if isinstance(message.found, AnsweredBefore):
+        yield Finding(
+            f"id {one_line(dumps(message.rpc.id), 40)} was answered before",
+            [evidence(message.place(), message.kind, "one response")],
+            related=(message.found.flow,),
+        )
     if request is None or request.answer is None or request.answer is message or not message.id_matches:
         return
     if request.exchange.revision == _BEFORE_STREAMABLE:

@@ -14,7 +14,8 @@ FAMILIES = {
     "ERA": "eras and negotiation", "EXT": "extensions", "HDR": "mirrored headers", "HTS": "HTTP status and transport",
     "LEG": "legacy sessions", "LOG": "logging", "MET": "_meta", "MRT": "multi round-trip requests", "OAU": "authorization",
     "PAR": "Mcp-Param headers", "PMT": "prompts", "RES": "results", "RPC": "JSON-RPC", "RSC": "resources", "SEC": "security",
-    "SSE": "event streams", "SUB": "subscriptions", "TOO": "tools", "TSK": "tasks (modern)", "TSL": "tasks (legacy)",
+    "SSE": "event streams", "STD": "servers on stdio", "SUB": "subscriptions", "TOO": "tools", "TSK": "tasks (modern)",
+    "TSL": "tasks (legacy)",
 }  # fmt: skip
 
 

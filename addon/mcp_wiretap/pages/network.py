@@ -34,6 +34,7 @@ MOST = 100  # rows of one burst: without an end a busy proxy's would be drawn an
 LONG_BURST = 15  # rows after which a shorter pause does, too: with too much on one scale nothing can be told apart
 IDLE = 2.0  # seconds that are worth a line of their own
 TICKS = 120  # SSE events drawn of one row
+_LONG = 3_600  # seconds
 _SCALES = (
     10,
     20,
@@ -170,7 +171,10 @@ def spread(rows: Iterable[dict[str, Any]], zone: tzinfo | None) -> list[Burst]:
     out: list[Burst] = []
     for group in _grouped(rows):
         first = min(r["at"] for r in group)
-        span = max(max(r["end"] for r in group if r["end"] - first < 3_600) - first, 0.005)
+        ends = [r["end"] for r in group]
+        # What is open for hours is cut off, so that the others have a bar that can be seen; alone it has a scale of its own.
+        last = max((end for end in ends if end - first < _LONG), default=max(ends))
+        span = max(last - first, 0.005)
         scale = next((s / 1000 for s in _SCALES if s / 1000 >= span), span)
         servers = list(dict.fromkeys(r["server"] for r in group))
         where = ", ".join(servers[:2]) + (f" +{len(servers) - 2}" if len(servers) > 2 else "")

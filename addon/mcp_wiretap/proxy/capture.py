@@ -6,7 +6,8 @@ it ends), and who ended it. Bytes go first; what they mean is looked at when the
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -20,7 +21,7 @@ from mcp_wiretap.proxy import passing
 from mcp_wiretap.proxy.changes import Answer, Changes, Request
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.inspection import Inspection
-from mcp_wiretap.proxy.stored import authority, failure, is_event_stream, text
+from mcp_wiretap.proxy.stored import authority, command_of, ended_by, exit_of, failure, is_event_stream, text
 from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.headers import Fields
@@ -57,7 +58,7 @@ def request_seen(flow: HTTPFlow, trace_id: str, received: Request) -> RequestSee
     return RequestSeen(
         trace_id, ended, data.timestamp_start, text(head.method), text(head.scheme), head.host, head.port, text(head.path),
         fields, body, flow.client_conn.id, authority(data.http_version, head.authority, fields),
-        isinstance(flow.client_conn.proxy_mode, ReverseMode),
+        isinstance(flow.client_conn.proxy_mode, ReverseMode), command=command_of(flow.metadata),
     )  # fmt: skip
 
 
@@ -74,6 +75,8 @@ def who_ended(flow: HTTPFlow, last: float, tcp_timeout: int) -> EndedBy:
     assert error is not None
     if error.msg == Error.KILLED_MESSAGE:
         return "unknown"
+    if flow.request.data.scheme == b"stdio":
+        return ended_by(error.msg, flow.response is not None)
     if flow.client_conn.state is ConnectionState.CLOSED:
         idle = error.timestamp - last
         return "unknown" if 0 < tcp_timeout <= idle < tcp_timeout + 2 else "client"
@@ -126,7 +129,7 @@ class Tap:
         return pieces
 
     def _came(self, data: bytes) -> None:
-        self.last = now = self._capture.clock()
+        self.last = now = self._capture.now()
         room = self._most - len(self.kept)
         if len(data) > room:
             self.dropped += len(data) - room
@@ -140,7 +143,7 @@ class Tap:
         if self.events:
             self._capture.tell(StreamData(self._trace_id, came, data), self._flow)
         if self._open:
-            self._picture(came)
+            self._picture(self._capture.clock())
 
     def _picture(self, now: float) -> None:
         """Let the user see an open stream grow, but not more often than is cheap; the last picture is never missed."""
@@ -186,12 +189,30 @@ class Capture:
         self.limits = limits
         self.faults = faults
         self.clock = clock
+        self._moment: float | None = None
         self.inspection = Inspection(faults)
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
-        self.changes = Changes(self._tell_change, clock)
+        self.changes = Changes(self._tell_change, self.now)
         self._unfinished: Awaitable[None] | None = None  # the inspection of the change that was told last
         self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.chain`)
+
+    def now(self) -> float:
+        """The time of what is told now: the clock's, unless whoever tells it knows better."""
+        return self._moment if self._moment is not None else self.clock()
+
+    @contextmanager
+    def at(self, moment: float) -> Iterator[None]:
+        """What is told within happened at that moment (a wrapper of a stdio server tells it later)."""
+        before, self._moment = self._moment, moment
+        try:
+            yield
+        finally:
+            self._moment = before
+
+    def errors(self, flow: HTTPFlow, at: float, text: bytes) -> None:
+        """A stdio server wrote to its stderr."""
+        self.inspection.later("stderr", flow, partial(self.tell, StreamData(self.trace_id(flow), at, text), flow))
 
     def follows(self, flow: HTTPFlow) -> bool:
         """Whether the flow is live, or was when its request came (a killed flow is no longer live)."""
@@ -288,11 +309,22 @@ class Capture:
                 body, streamed = None, True
             server = flow.server_conn
             reached = server.timestamp_tcp_setup is not None and (not server.tls or server.timestamp_tls_setup is not None)
-            connected = response is not None or ended_by == "client" or reached
+            connected = response is not None or flow.request.data.scheme == b"stdio" or ended_by == "client" or reached
         passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
         waits = self.watches_ends and error is None  # for the end of the chain
         later = waits or self.changes.differs(flow, passed)
-        ended = ExchangeEnded(trace_id, at, body, streamed, ended_by, error, dropped, connected=connected, on_its_way=later)
+        ended = ExchangeEnded(
+            trace_id,
+            at,
+            body,
+            streamed,
+            ended_by,
+            error,
+            dropped,
+            connected=connected,
+            on_its_way=later,
+            process=exit_of(flow.metadata) if tap is None else None,
+        )
         unfinished = self._now("response", ended, flow)
         if passed is not None or not waits:
             self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)

@@ -6,10 +6,12 @@ announces comes first of all.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_wiretap.proxy.stored_changes import Change, changes_of
+from mcp_wiretap.stdio.lines import CANCELLED, OUTPUT_ENDED
+from mcp_wiretap.stdio.session import WRAPPER_GONE
 from mcp_wiretap.trace.events import (
     NOTHING,
     AnsweredHere,
@@ -17,6 +19,7 @@ from mcp_wiretap.trace.events import (
     EndedBy,
     Event,
     ExchangeEnded,
+    ProcessEnd,
     RequestSeen,
     RequestSent,
     ResponseStarted,
@@ -52,8 +55,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     ended = _ended_at(response, error)
     if response is None:
         by, why = _who(error, response, metadata)
-        connected = by == "client" or _connected(state["server_conn"])
-        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected))
+        connected = by == "client" or seen.scheme == "stdio" or _connected(state["server_conn"])
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected, process=exit_of(metadata)))
         return events
     given = change.given or response
     head = response["timestamp_start"]
@@ -69,6 +72,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
         pieces, problem = _stream(flow, body, coding, times, (head, ended if ended is not None else head), stream_limit)
         events += pieces
         body, streamed = None, True
+    elif body and seen.command is not None:
+        events.append(StreamData(flow, head, body[:stream_limit], timed=False))
     if ended is None:
         return events  # saved while it was open
     by, why = ("complete", None) if change.killed else _who(error, response, metadata)
@@ -77,7 +82,7 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     events.append(
         ExchangeEnded(
             flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem,
-            on_its_way=passed,
+            on_its_way=passed, process=exit_of(metadata),
         )
     )  # fmt: skip
     if passed and change.killed:
@@ -109,7 +114,7 @@ def _request(
     return RequestSeen(
         flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
         client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
-        redacted if isinstance(redacted, dict) else NOTHING,
+        redacted if isinstance(redacted, dict) else NOTHING, command_of(state["metadata"]),
     )  # fmt: skip
 
 
@@ -120,6 +125,22 @@ def _sent(flow: str, request: State, at: float, change: Change, address: tuple[s
         flow, at, text(request["method"]), scheme, host, port, text(request["path"]), fields, request["content"], change.by,
         change.unsure,
     )  # fmt: skip
+
+
+def command_of(metadata: Mapping[str, Any]) -> str | None:
+    """What a stdio server is started by; None where the flow does not stand for its process."""
+    command = metadata.get("mcp.command")
+    return command if isinstance(command, str) else None
+
+
+def exit_of(metadata: Mapping[str, Any]) -> ProcessEnd | None:
+    """How a stdio server's process ended; None where the flow does not stand for one."""
+    if command_of(metadata) is None:
+        return None
+    status, input_ended = metadata.get("mcp.exit"), metadata.get("mcp.input_ended")
+    return ProcessEnd(
+        status if isinstance(status, int) else None, float(input_ended) if isinstance(input_ended, int | float) else None
+    )
 
 
 def _is_reverse(mode: bytes | str | None) -> bool:
@@ -158,11 +179,16 @@ def _who(error: State | None, response: State | None, metadata: State) -> tuple[
     noted = metadata.get("mcp.ended")
     by = _ENDS.get(noted) if isinstance(noted, str) else None
     if by is None:
-        by = _who_by_text(said, response is not None)
+        by = ended_by(said, response is not None)
     return by, failure(said, by)
 
 
-def _who_by_text(said: str, answered: bool) -> EndedBy:
+def ended_by(said: str, answered: bool) -> EndedBy:
+    """Who ended a flow, by the text of its error."""
+    if said in (OUTPUT_ENDED, WRAPPER_GONE):
+        return "server"
+    if said == CANCELLED:
+        return "client"
     if said == "Client disconnected." or said.endswith("(CANCEL)"):
         return "client"
     if answered:

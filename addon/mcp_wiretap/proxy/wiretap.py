@@ -22,6 +22,7 @@ from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
 from mcp_wiretap.proxy.replay_server import Replaying
+from mcp_wiretap.proxy.stdio.tap import Tap
 from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
@@ -47,9 +48,10 @@ class Wiretap(Commands, Repeating):
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
         self._ends: tuple[First, BeforeSave, Last] | None = None
-        self._running = False
         self._frozen = Frozen()
         self._over = False
+        self._running = False
+        self._tap: Tap | None = None
         self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
@@ -72,6 +74,8 @@ class Wiretap(Commands, Repeating):
             self._use(options.Settings.read(ctx.options))
         if updated & replay_server.OPTIONS:
             self._replay(replay_server.Wanted.read(ctx.options))
+        if self._running and updated & {"mcp_stdio", "mcp_socket"}:
+            self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
         if self._running:
@@ -91,6 +95,7 @@ class Wiretap(Commands, Repeating):
             self._dispatch_hooks,
             self._watch_ends,
             self._freeze,
+            self._hear,
         ):
             try:
                 step()
@@ -147,6 +152,8 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def done(self) -> None:
+        if self._tap is not None:
+            self._tap.stop()
         if self._dispatch is not None:
             self._dispatch.remove()
         self._frozen.thaw()
@@ -160,6 +167,16 @@ class Wiretap(Commands, Repeating):
             self.loaded.finish()
             if self.telemetry is not None:
                 self.telemetry.close()
+
+    def _hear(self) -> None:
+        """Hear the wrappers of stdio servers, at another place than before, or no longer."""
+        if self._tap is not None:
+            self._tap.stop()
+            self._tap = None
+        reads_only = not ctx.options.server and (ctx.options.rfile or ctx.options.client_replay)
+        if ctx.options.mcp_stdio and not reads_only:
+            self._tap = Tap(ctx.options.mcp_socket, lambda: self._capture, self.faults)
+            self._tap.start()
 
     def _send_to(self, endpoint: str) -> None:
         """Send spans to another collector, or to none."""

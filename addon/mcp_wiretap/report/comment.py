@@ -62,11 +62,11 @@ def _subject(exchange: Exchange) -> str:
         return f"preflight {shown(wanted, 40)}" + (f" for {shown(asked, NAME)}" if asked else "")
     words = [
         exchange.shown_era if exchange.kind == "mcp" else exchange.kind,
-        shown(exchange.method or exchange.http_method, NAME),
+        shown(exchange.method or _act(exchange), NAME),
     ]
     if exchange.name is not None:
         words.append(shown(exchange.name, NAME))
-    elif exchange.kind != "mcp":
+    elif exchange.kind not in ("mcp", "process"):
         words.append(shown(exchange.endpoint.url, NAME))
     return " ".join(words)
 
@@ -118,8 +118,19 @@ def _finding(exchange: Exchange) -> str:
     return f": {shown(message, MESSAGE)} [{headline.rule}]{more}"
 
 
+def _act(exchange: Exchange) -> str:
+    """What stands for a method where there is none: on stdio there are no GET and POST."""
+    if not exchange.endpoint.on_stdio:
+        return exchange.http_method
+    if exchange.kind == "process":
+        return exchange.process.command if exchange.process is not None else "server"
+    return "stdout" if exchange.http_method == "GET" else "stdin"
+
+
 def outcome(exchange: Exchange) -> str:
     """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events, who ended it."""
+    if exchange.kind == "process":
+        return _of_process(exchange)
     if exchange.kind != "mcp" and exchange.status is not None:
         return f"HTTP {exchange.status}" if exchange.kind == "other" else str(exchange.status)
     if exchange.outcome == "error":
@@ -171,6 +182,15 @@ def reason(failure: str) -> str:
 def _code(code: int) -> str:
     name = error_name(code)
     return f"{number(code)} {name}" if name else str(number(code))
+
+
+def _of_process(exchange: Exchange) -> str:
+    process = exchange.process
+    if process is None or process.ended is None:
+        return "running"
+    if process.status is None:
+        return "its wrapper is gone"
+    return f"exit {process.status}" if process.status >= 0 else f"killed by signal {-process.status}"
 
 
 def mrtr(exchange: Exchange) -> str:

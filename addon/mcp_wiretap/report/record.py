@@ -75,9 +75,19 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "round": exchange.round,
         "headers": [_header(check) for check in exchange.header_checks],
         "changed": change.record(exchange.change),
+        "transport": exchange.transport,
+        "process": _process(exchange),
     })  # fmt: skip
     messages = "null" if batch is None else "[" + ", ".join(map(_batch_item, batch)) + "]"
     return f'{head[:-1]}, "jsonrpc_id": {_id(exchange.jsonrpc_id)}, "messages": {messages}, {tail[1:]}'
+
+
+def _process(exchange: Exchange) -> dict[str, Any] | None:
+    """What a stdio server's process was started by and how it ended, on the flow that stands for it."""
+    process = exchange.process
+    if process is None or exchange.kind != "process":
+        return None
+    return {"command": text(process.command), "exit": process.status, "stderr_bytes": process.stderr_size}
 
 
 def _endpoint_of(exchange: Exchange) -> str | None:
@@ -158,6 +168,7 @@ def endpoint_line(endpoint: Endpoint, input_: str) -> str:
     tools: Iterable[str] = list(endpoint.tools)[:TOOLS]
     return encode({
         "url": text(endpoint.url),
+        "transport": endpoint.transport,
         "input": input_,
         "era": endpoint.era,
         "revisions": [text(revision) for revision in endpoint.revisions],

@@ -225,7 +225,7 @@ class RuleBook:
             method = "(long)"  # no rule knows it, and it is kept in a key
         endpoint, claim = exchange.endpoint, exchange.claim
         server = "modern" if endpoint.modern else ("legacy" if endpoint.legacy or exchange.era == "legacy" else "unknown")
-        transport = "http+sse" if exchange.over_http_sse else ""
+        transport = exchange.transport
         key = (on, sort, sender, exchange.kind, claim.kind, server, exchange.era, exchange.revision, transport, method)
         table = self._tables.get(key)
         if table is None:

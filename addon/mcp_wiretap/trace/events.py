@@ -35,6 +35,7 @@ class RequestSeen:
     authority: str | None = None  # what the client called the host (Host or :authority)
     reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
     redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (the package redact)
+    command: str | None = None  # of a stdio server's process: what it is started by, secrets masked
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,6 +61,14 @@ class StreamData:
 
 
 @dataclass(slots=True, frozen=True)
+class ProcessEnd:
+    """How the process of a stdio server ended."""
+
+    status: int | None  # negative: killed by that signal; None: its wrapper did not say
+    input_ended: float | None  # when the client closed its standard input; None: it did not
+
+
+@dataclass(slots=True, frozen=True)
 class ExchangeEnded:
     """The exchange is over. `body` is the whole response body where it was buffered; None where it was fed as StreamData
     (`streamed`) or was not kept by the recorder."""
@@ -74,6 +83,7 @@ class ExchangeEnded:
     connected: bool = True  # False: the proxy did not reach the server
     decode_problem: str | None = None  # what was wrong with the content coding of a stream that was fed decoded
     on_its_way: bool = False  # the answer may be changed before the client gets it: `AnswerPassed` may follow
+    process: ProcessEnd | None = None  # where the exchange stands for a stdio server's process
 
 
 @dataclass(slots=True, frozen=True)

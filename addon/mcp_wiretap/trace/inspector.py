@@ -40,12 +40,13 @@ from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Session, Stream, StreamItem
+from mcp_wiretap.trace.model import Claim, Endpoint, Exchange, Kind, Message, Process, ServerEvidence, Session, Stream, StreamItem
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
@@ -91,6 +92,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Listed,
     CallCounts,
     Logs,
+    StdioLines,
     Gists,
 )
 
@@ -135,6 +137,8 @@ class Inspector:
         self.held = Held(self.limits.held, self.limits.held_bytes, self._no_longer_held)
         self.pairing = Pairing(self.sessions, self.conversations, self.held)
         self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
+        self._processes: OrderedDict[str, Process] = OrderedDict()  # of stdio servers, by connection
+        self._spoken: OrderedDict[str, Claim] = OrderedDict()  # the newest modern claim, by connection of stdio
         self._changed: dict[str, Exchange] = {}
         self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
         self.trackers = [tracker(self) for tracker in TRACKERS]
@@ -230,7 +234,8 @@ class Inspector:
         if event.flow in self.exchanges:
             return  # hooks may come twice
         path, _, query = event.target.partition("?")
-        url = f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
+        on_stdio = event.scheme == "stdio"
+        url = f"stdio://{event.host}" if on_stdio else f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
         fields = event.fields
         exchange = Exchange(
             event.flow, self.fed, "other", self._endpoint(url), event.http_method, url, query, event.authority,
@@ -239,11 +244,15 @@ class Inspector:
         self.secrets.learn_headers(fields)
         if query:
             self.secrets.learn_query(f"?{query}")
-        exchange.auth = _auth(fields)
+        exchange.auth = _hash(event.connection) if on_stdio else _auth(fields)
+        if on_stdio:
+            exchange.process = self._process(exchange, event.command)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
         exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
+        if on_stdio and body and exchange.reading is not None and exchange.reading.kind in ("not-json", "not-utf8"):
+            exchange.facts[LINE] = body[:_LONGEST_LINE].decode("utf-8", "replace")
         if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
             exchange.form = body
             self.secrets.learn_query(body.decode("latin-1"))
@@ -261,7 +270,7 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
                 breathe()
-            if exchange.kind == "mcp":
+            if exchange.kind == "mcp" and not on_stdio:
                 mirror.check(exchange)
             claim.settle(exchange)
             outcome.settle(exchange)
@@ -273,9 +282,15 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        exchange.claim = claim.claim(
-            exchange, session if session is not None and session.serves else None, self.sessions.agreed(exchange)
-        )
+        if endpoint.on_stdio:
+            exchange.claim = claim.on_stdio(exchange, session, self._spoken.get(exchange.connection))
+            if exchange.claim.modern and exchange.sent:
+                self._spoken[exchange.connection] = exchange.claim
+                while len(self._spoken) > self.limits.state:
+                    del self._spoken[next(iter(self._spoken))]
+        else:
+            named = session if session is not None and session.serves else None
+            exchange.claim = claim.claim(exchange, named, self.sessions.agreed(exchange))
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
@@ -422,6 +437,10 @@ class Inspector:
 
     def _stream_data(self, event: StreamData) -> None:
         exchange, open_ = self.exchanges.get(event.flow), self._streams.get(event.flow)
+        if exchange is not None and exchange.kind == "process" and exchange.process is not None:
+            _add_errors(exchange.process, event.data)
+            self.touched(exchange)
+            return
         if exchange is None or open_ is None or exchange.stream is None or exchange.over:
             return
         data = event.data
@@ -449,7 +468,9 @@ class Inspector:
             if sse.event == "endpoint" and sse.index == 0 and exchange.http_method == "GET":
                 self.secrets.learn_query(sse.data)
                 self._http_sse(exchange, sse.data, at)
-            elif sse.data:
+            elif sse.data or exchange.endpoint.on_stdio:
+                if exchange.http_method == "GET" and exchange.endpoint.on_stdio:
+                    self._stdout(exchange)
                 self.secrets.learn_text(sse.data)
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
                 item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
@@ -562,7 +583,10 @@ class Inspector:
         exchange = self.exchanges.get(event.flow)
         if exchange is None or exchange.over:
             return
-        self._last_bytes(exchange, event)
+        if exchange.kind == "process":
+            self._process_ended(exchange, event)
+        else:
+            self._last_bytes(exchange, event)
         exchange.ended, exchange.ended_by = event.at, event.ended_by
         if exchange.dropped:
             exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
@@ -580,7 +604,7 @@ class Inspector:
         self._tell(self._on_ended, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        if exchange.flow in self._enlightened:
+        if exchange.flow in self._enlightened or JUDGE_WHOLE in exchange.facts:
             self._enlightened.discard(exchange.flow)
             self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
         else:
@@ -593,6 +617,15 @@ class Inspector:
         if event.on_its_way:
             self.held.keep(exchange, _ON_ITS_WAY)
         self.held.settle(exchange)
+
+    def _process_ended(self, exchange: Exchange, event: ExchangeEnded) -> None:
+        process = exchange.process
+        assert process is not None
+        exchange.failure, exchange.dropped = event.error, event.dropped
+        process.ended = exchange.ended = event.at
+        if event.process is not None:
+            process.status, process.input_ended = event.process.status, event.process.input_ended
+        self.sessions.process_ended(exchange)
 
     def _last_bytes(self, exchange: Exchange, event: ExchangeEnded) -> None:
         """The body that came with the end, or the end of a stream."""
@@ -662,8 +695,26 @@ class Inspector:
 
     # Book-keeping
 
+    def _process(self, exchange: Exchange, command: str | None) -> Process | None:
+        """The process that an exchange on stdio belongs to; `command`: it stands for it."""
+        if command is None:
+            return self._processes.get(exchange.connection)
+        process = self._processes[exchange.connection] = Process(exchange.flow, command, exchange.started)
+        while len(self._processes) > self.limits.endpoints:
+            del self._processes[next(iter(self._processes))]
+        return process
+
+    def _stdout(self, exchange: Exchange) -> None:
+        """What a server says on its own is of the era that its process is seen to speak by then."""
+        session = exchange.session = self.sessions.find(exchange)
+        exchange.claim = claim.on_stdio(exchange, session, self._spoken.get(exchange.connection))
+        claim.settle(exchange)
+
     def _kind(self, exchange: Exchange) -> Kind:
         fields, endpoint = exchange.request_fields, exchange.endpoint
+        if endpoint.on_stdio:
+            endpoint.proven = True
+            return "process" if exchange.process is not None and exchange.process.flow == exchange.flow else "mcp"
         if exchange.http_method == "OPTIONS" and fields.has("access-control-request-method"):
             wanted = (fields.first("access-control-request-headers") or "").lower()
             return "preflight" if endpoint.proven or "mcp-" in wanted else "other"
@@ -812,7 +863,20 @@ def _is_form(fields: Fields) -> bool:
 
 def _auth(fields: Fields) -> str:
     value = fields.first("authorization")
-    return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8] if value else ""
+    return _hash(value) if value else ""
+
+
+def _hash(value: str) -> str:
+    return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8]
+
+
+_LONGEST_LINE = 100_000  # bytes of a client's line that is no JSON: several may make one message
+_LONGEST_STDERR = 8_000  # characters of a process's stderr that are shown beside it
+
+
+def _add_errors(process: Process, data: bytes) -> None:
+    process.stderr_size += len(data)
+    process.stderr = (process.stderr + data.decode("utf-8", "replace"))[-_LONGEST_STDERR:]
 
 
 def _proves(exchange: Exchange) -> bool:

@@ -23,7 +23,8 @@ from mcp_wiretap.wire.sse import SseEvent
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one
 
-type Kind = Literal["mcp", "oauth", "preflight", "other"]
+type Kind = Literal["mcp", "oauth", "preflight", "process", "other"]
+type Transport = Literal["http", "http+sse", "stdio"]
 type ClaimKind = Literal[
     "modern",  # envelope with a known modern revision
     "modern-unknown",  # envelope with a version this tool does not know
@@ -204,7 +205,7 @@ class Exchange:
     form: bytes | None = None  # the request body where it is a form, bounded (wire.form)
     reverse: bool = False  # `url` is that of the server behind a reverse proxy, not what the client called
     claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
-    auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
+    auth: str = ""  # who it is of: first 8 hex digits of SHA-256 of Authorization, "" without; on stdio, of its process
     redacted: Mapping[str, Any] = NOTHING  # what an export kept of secrets that it replaced: `challenge`, `states`
     client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
 
@@ -227,6 +228,7 @@ class Exchange:
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
     header_checks: list[HeaderCheck] = field(default_factory=list)
     session: Session | None = None
+    process: Process | None = None  # on stdio, where its start was recorded
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
     definitions: list[ToolDefinition] = field(default_factory=list)  # the tools that its answers list
@@ -287,6 +289,13 @@ class Exchange:
         """The answer to `request`, wherever it came."""
         request = self.request
         return request.answer if request is not None else None
+
+    @property
+    def transport(self) -> Transport:
+        """What the messages travel by. `http+sse` is the transport of 2024-11-05."""
+        if self.endpoint.on_stdio:
+            return "stdio"
+        return "http+sse" if self.over_http_sse else "http"
 
     @property
     def over_http_sse(self) -> bool:
@@ -388,6 +397,21 @@ class ServerEvidence:
 
 
 @dataclass(slots=True, eq=False)
+class Process:
+    """The process of a stdio server: what its wrapper told of it."""
+
+    flow: str  # of the exchange that stands for it
+    command: str
+    started: float
+    stderr: str = ""  # its end, bounded
+    stderr_size: int = 0
+    input_ended: float | None = None  # when the client closed its standard input
+    status: int | None = None  # negative: killed by that signal
+    ended: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process
+
+
+@dataclass(slots=True, eq=False)
 class Endpoint:
     """scheme + host + port + path of an MCP server, and what is known of the server behind it."""
 
@@ -407,6 +431,14 @@ class Endpoint:
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
+
+    @property
+    def on_stdio(self) -> bool:
+        return self.url.startswith("stdio:")
+
+    @property
+    def transport(self) -> Transport:
+        return "stdio" if self.on_stdio else "http+sse" if self.http_sse else "http"
 
     @property
     def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
@@ -453,7 +485,7 @@ PENDING = 1_000  # requests of one session waiting for an answer; the oldest is 
 class Session:
     id: str
     endpoint: Endpoint
-    transport: Literal["streamable", "http+sse"]
+    transport: Literal["streamable", "http+sse", "stdio"]
     started: float
     initialize_flow: str = ""  # "" when the initialize was not recorded
     confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it

@@ -56,7 +56,7 @@ def served(exchange: Exchange) -> bool:
     """The head of a response: the session is known to the server, a GET opened a stream of a legacy server. Whether the era of
     the server is better known by that."""
     session, endpoint = exchange.session, exchange.endpoint
-    if exchange.status is None or not 200 <= exchange.status < 300:
+    if exchange.endpoint.on_stdio or exchange.status is None or not 200 <= exchange.status < 300:
         return False
     if session is not None and exchange.claim.kind in ("legacy", "legacy-transport", "unknown-body"):
         session.confirmed = True

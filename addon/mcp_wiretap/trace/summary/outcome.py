@@ -13,11 +13,18 @@ def settle(exchange: Exchange) -> None:
         exchange.outcome = _of_mcp(exchange)
         if (posted := error_words.posted(exchange)) is not None and exchange.outcome != "error":
             exchange.error_code = posted.error_code
+    elif exchange.kind == "process":
+        exchange.outcome = "stream" if not exchange.over else "broken" if _failed(exchange) else "complete"
     elif exchange.status is None:
         exchange.outcome = "broken" if exchange.over else "none"
     else:
         exchange.outcome = "complete" if exchange.status < 400 else "error"
     error_words.settle(exchange)
+
+
+def _failed(exchange: Exchange) -> bool:
+    """Whether a process ended otherwise than with status 0. A client that ends its server by SIGTERM does nothing wrong."""
+    return exchange.process is None or exchange.process.status not in (0, -15, 143)
 
 
 def _of_mcp(exchange: Exchange) -> Outcome:
