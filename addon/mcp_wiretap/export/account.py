@@ -68,6 +68,7 @@ class Account:
     events: list[float] = field(default_factory=list)  # when each SSE event came
     timed: bool = True
     dropped: int = 0
+    error_message: str | None = None  # of the other side, secrets masked
     changed: dict[str, Any] | None = None  # `flows[].changed` of the audit contract
 
 
@@ -131,6 +132,7 @@ def account(exchange: Exchange, known: Details | None = None) -> Account:
         None if info is None else (_text(info, "name"), _text(info, "version")),
         known.context, conversation.id if conversation is not None else None, exchange.round, list(exchange.findings), known.said,
         list(stream.times) if stream is not None else [], stream is None or stream.timed, exchange.dropped,
+        exchange.error_message,
         change.record(exchange.change),
     )  # fmt: skip
 

@@ -72,6 +72,7 @@ def mcp(account: Account) -> dict[str, Any]:
         "name": optional(account.name),
         "outcome": account.outcome,
         "error_code": account.error_code,
+        "error_message": optional(account.error_message),
         "conversation": optional(account.conversation),
         "round": account.round,
         "findings": [

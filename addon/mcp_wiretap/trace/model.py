@@ -394,6 +394,7 @@ class ServerEvidence:
 
     flow: str
     what: str
+    inferred: bool = False  # from two answers that show it together only: one of the other era takes it back
 
 
 @dataclass(slots=True, eq=False)
@@ -428,6 +429,8 @@ class Endpoint:
     supported_flow: str = ""
     initialize_accepted: bool = False
     initialize_refused: bool = False
+    enveloped: set[str] = field(default_factory=set)  # Authorization (hashed) whose enveloped requests were served
+    without_handshake: set[str] = field(default_factory=set)  # those to which there was no initialize
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint

@@ -323,13 +323,15 @@ def _http(subject: Subject) -> list[Row]:
         return []
     meaning = _HTTP.get(whole.status, "there is no JSON-RPC error in the body")
     rows: list[Row] = [(0, "refused:", ""), (2, f"status: {whole.status}", meaning)]
+    reading = whole.answer_reading
+    if reading is not None and reading.kind in ("not-json", "not-utf8") and subject.record.error_message is not None:
+        rows.append((2, f"says: {scalar(subject.record.error_message, 500)}", "in the words of the other side"))
     challenge = whole.response_fields.first("www-authenticate")
     if challenge:
         rows.append((2, f"www-authenticate: {scalar(challenge)}", ""))
     location = whole.response_fields.first("location")
     if location:
         rows.append((2, f"location: {scalar(location)}", ""))
-    reading = whole.answer_reading
     if reading is not None and reading.kind == "not-rpc" and isinstance(reading.value, dict):
         rows += [(2, "says:", ""), *block(masked(reading.value), 4, 15)]
     return rows
