@@ -28,6 +28,7 @@ from mcp_wiretap.trace.summary.clientele import client_key
 from mcp_wiretap.view import errors
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import lines
+from mcp_wiretap.wire import cors
 
 PAUSE = 0.5  # seconds without a request that begin a new burst
 MOST = 100  # rows of one burst: without an end a busy proxy's would be drawn anew with each row
@@ -294,18 +295,11 @@ def _cors(exchange: Exchange) -> dict[str, Any] | None:
     """A preflight: which headers a page wants to send, and which of them are allowed."""
     if exchange.kind != "preflight":
         return None
-    wanted = _names(exchange.request_fields.first("access-control-request-headers"))
+    wanted = cors.names(exchange.request_fields.joined("access-control-request-headers"))
     fields = exchange.response_fields
-    allowed = _names(fields.first("access-control-allow-headers") if fields is not None else None)
-    free = "*" in allowed
+    allowed = cors.names(fields.joined("access-control-allow-headers") if fields is not None else None)
     return {
         "origin": shown(exchange.request_fields.first("origin") or "", 200),
         "allowed_origin": shown((fields.first("access-control-allow-origin") if fields is not None else None) or "", 200),
-        "headers": [
-            {"name": shown(name, 100), "allowed": name in allowed or (free and name != "authorization")} for name in wanted
-        ],
+        "headers": [{"name": shown(name, 100), "allowed": cors.is_granted(name, allowed)} for name in wanted],
     }
-
-
-def _names(value: str | None) -> list[str]:
-    return [name.strip().lower() for name in (value or "").split(",") if name.strip()][:100]

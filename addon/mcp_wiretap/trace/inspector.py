@@ -46,6 +46,9 @@ from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.refusals.cors import Cors
+from mcp_wiretap.trace.refusals.sessions import SessionRefusals
+from mcp_wiretap.trace.refusals.tracker import Refusals
 from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
 from mcp_wiretap.trace.streams.subscriptions import Listens
@@ -88,6 +91,9 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Broken,
     Tasks,
     Usage,
+    SessionRefusals,
+    Refusals,
+    Cors,
     Clientele,
     Listed,
     CallCounts,
