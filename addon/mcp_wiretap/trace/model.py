@@ -251,6 +251,7 @@ class Exchange:
     change: Change | None = None
     at_server: Exchange | None = None  # with the request as the server was given it
     at_client: Exchange | None = None  # with the answer as the client got it
+    held: str = ""  # at the proxy, by the user: since when, in words; "" once it goes on
     judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False
     # A settled summary, so that everything that is shown survives release().

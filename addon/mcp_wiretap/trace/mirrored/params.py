@@ -106,6 +106,19 @@ def _against(definition: ToolDefinition, request: Message, fields: Fields, doubt
             yield syntax(found, lower, fields)
 
 
+def text_of(mirror: Mirror, arguments: Any) -> str | None:
+    """What the header of a parameter must say, before it is encoded; None where there must be no header."""
+    value = _at(arguments, mirror.path)
+    if value is _ABSENT or value is None:
+        return None
+    if mirror.type == "boolean":
+        return ("true" if value else "false") if isinstance(value, bool) else None
+    if mirror.type == "string":
+        return value if isinstance(value, str) else None
+    number = _integer(value)
+    return f"{number:f}" if isinstance(number, Decimal) else None if number is None else str(number)
+
+
 _ABSENT = object()
 
 
