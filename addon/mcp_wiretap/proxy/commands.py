@@ -116,8 +116,8 @@ class Commands(ABC):
 
     @command.command("mcp.edit")  # type: ignore[untyped-decorator]
     def edit(self, flow: flow.Flow, pointer: str, value: str) -> str:
-        """Change a value of a request's params: a JSON Pointer below them (/arguments/city), and JSON or a text. Of a held request
-        the mirrored headers follow when it is resumed (mcp_remirror)."""
+        """Change a value of a request's params: a JSON Pointer below them (/arguments/city), and JSON or a text. Of a held
+        request the mirrored headers follow when it is resumed (mcp_remirror)."""
         if not isinstance(flow, HTTPFlow):
             raise exceptions.CommandError("mcp.edit: this is no HTTP flow")
         try:

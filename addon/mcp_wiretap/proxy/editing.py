@@ -1,4 +1,4 @@
-"""What the commands `mcp.edit` and `mcp.answer` do to a flow: a value of the params changed, an answer given in the server's place."""
+"""What the commands `mcp.edit` and `mcp.answer` do to a flow: change a value of the params, answer in the server's place."""
 
 import json
 from pathlib import Path
