@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
             out.write(text_of(report))
     if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):
         print(f"mcp-wiretap: {visible(report.stopped)}", file=sys.stderr)
+    if report.left_out:
+        print(f"mcp-wiretap: {visible(report.told_left_out)}; --header sends one all the same", file=sys.stderr)
     return 0 if report.good else 1
 
 

@@ -198,6 +198,13 @@ def current() -> KnownSecrets | None:
     return _CURRENT.get()
 
 
+def know(secret: str | None) -> None:
+    """What is being followed has shown a secret by other signs than its name."""
+    known = _CURRENT.get()
+    if known is not None and secret is not None:
+        known.add(secret)
+
+
 @contextmanager
 def knowing(known: KnownSecrets) -> Iterator[None]:
     """What is masked inside goes by the secrets of a trace, too: `with knowing(exchange.secrets): ...`."""
