@@ -138,10 +138,15 @@ def test_home_is_scheme_host_and_port(recorded: str, live: str, home: bool) -> N
 def test_what_is_no_credential_travels() -> None:
     take = build(read_script('modern tools/list\n  -> result {"tools": []}\n')).mcp[0]
     for name, value in {
-        "Content-Type": "application/json", "Mcp-Name": "get_token", "X-Max-Tokens": "1000", "X-Session-Count": "3",
-        "Idempotency-Key": "7f3a9b21-aaaa-4bbb-8ccc-1234567890ab", "Mcp-Param-City": "Rome", "User-Agent": "client/1.0",
+        "Content-Type": "application/json",
+        "Mcp-Name": "get_token",
+        "X-Max-Tokens": "1000",
+        "X-Session-Count": "3",
+        "Idempotency-Key": "7f3a9b21-aaaa-4bbb-8ccc-1234567890ab",
+        "Mcp-Param-City": "Rome",
+        "User-Agent": "client/1.0",
         "X-Author": "n1nja-0123456789ab",
-    }.items():  # fmt: skip
+    }.items():
         assert not is_credential(take, name, value, KnownSecrets()), name
     assert without_secrets("city=Rome&nextPageToken=CAUQ1234567890&state=CA", KnownSecrets()) == (
         "city=Rome&nextPageToken=CAUQ1234567890&state=CA",

@@ -5,6 +5,7 @@ A trace has one `KnownSecrets`. It learns from heads and bodies as they come (`I
 `concealed` goes by: whatever is shown, written or told of a trace is made inside of it.
 """
 
+import base64
 import json
 import re
 from collections import OrderedDict
@@ -24,6 +25,9 @@ LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats i
 MOST = 4_000  # secrets that are remembered, the oldest leave
 _MOST_READ = 1 << 20  # characters of one body that are searched
 _HEAD = 8
+_SHORTEST_BASE64 = 12  # characters: of eight bytes
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{12,20000}={0,2}")
+_STANDARD = str.maketrans("-_", "+/", "=")
 _EVERY = 64  # members between two rests
 # Where a secret may begin: not inside a word, but after an escape.
 _STARTS = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?=\S.{7})", re.S)
@@ -122,7 +126,22 @@ class KnownSecrets:
                 parts += (text[position:start], instead)
                 position = end
                 break
-        return "".join((*parts, text[position:])) if parts else text
+        text = "".join((*parts, text[position:])) if parts else text
+        return _BASE64.sub(self._masked_base64, text) if len(text) >= _SHORTEST_BASE64 else text
+
+    def _masked_base64(self, match: re.Match[str]) -> str:
+        """A run of Base64 in which one of the secrets stands."""
+        run = match.group()
+        plain = run.translate(_STANDARD)
+        try:
+            inner = base64.b64decode(plain[: len(plain) // 4 * 4]).decode("latin-1")
+        except ValueError:
+            return run
+        for found in _STARTS.finditer(inner):
+            start = found.start()
+            if any(inner.startswith(spelling, start) for spelling, _ in self._by_head.get(inner[start : start + _HEAD], ())):
+                return mask(run)
+        return run
 
     # What a trace brings
 
@@ -190,24 +209,24 @@ def _read(raw: str) -> str:
     return str(read)
 
 
-_CURRENT: ContextVar[KnownSecrets | None] = ContextVar("known secrets", default=None)
+_CURRENT: ContextVar[tuple[KnownSecrets, ...]] = ContextVar("known secrets", default=())
 
 
-def current() -> KnownSecrets | None:
-    """The secrets of the trace that is being followed or told of; None outside of one."""
+def current() -> tuple[KnownSecrets, ...]:
+    """The secrets of the traces that are being followed or told of."""
     return _CURRENT.get()
 
 
 def know(secret: str | None) -> None:
     """What is being followed has shown a secret by other signs than its name."""
-    known = _CURRENT.get()
-    if known is not None and secret is not None:
-        known.add(secret)
+    if secret is not None:
+        for known in _CURRENT.get():
+            known.add(secret)
 
 
 @contextmanager
-def knowing(known: KnownSecrets) -> Iterator[None]:
-    """What is masked inside goes by the secrets of a trace, too: `with knowing(exchange.secrets): ...`."""
+def knowing(*known: KnownSecrets) -> Iterator[None]:
+    """What is masked inside goes by the secrets of these traces, too: `with knowing(exchange.secrets): ...`."""
     token = _CURRENT.set(known)
     try:
         yield
