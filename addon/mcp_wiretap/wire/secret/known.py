@@ -25,6 +25,7 @@ LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats i
 MOST = 4_000  # secrets that are remembered, the oldest leave
 _MOST_READ = 1 << 20  # characters of one body that are searched
 _HEAD = 8
+_REMEMBERED, _MOST_REMEMBERED = 200, 2_000  # characters of a text, texts
 _SHORTEST_BASE64 = 12  # characters: of eight bytes
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{12,20000}={0,2}")
 _STANDARD = str.maketrans("-_", "+/", "=")
@@ -73,6 +74,7 @@ class KnownSecrets:
     def __init__(self) -> None:
         self._spellings: OrderedDict[str, list[str]] = OrderedDict()  # secret -> how it may be written
         self._by_head: dict[str, list[tuple[str, str]]] = {}  # first characters -> (spelling, its mask), the longest first
+        self._looked_at: dict[str, str] = {}  # the same texts come with every flow
 
     def __len__(self) -> int:
         return len(self._spellings)
@@ -102,9 +104,19 @@ class KnownSecrets:
 
     def masked(self, text: str) -> str:
         """The text with these secrets masked, also one that is cut by an ellipsis or by the end of the text."""
-        by_head = self._by_head
-        if not by_head or len(text) < SHORTEST:
+        if not self._by_head or len(text) < SHORTEST:
             return text
+        if len(text) > _REMEMBERED:
+            return self._mask(text)
+        found = self._looked_at.get(text)
+        if found is None:
+            if len(self._looked_at) >= _MOST_REMEMBERED:
+                self._looked_at.clear()
+            found = self._looked_at[text] = self._mask(text)
+        return found
+
+    def _mask(self, text: str) -> str:
+        by_head = self._by_head
         parts: list[str] = []
         position = 0
         for match in _STARTS.finditer(text):
