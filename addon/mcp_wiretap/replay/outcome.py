@@ -11,6 +11,7 @@ from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire.secret import concealed, knowing
 
 type Outcome = Literal["same", "changed", "failed"]
 _RANK: dict[Outcome, int] = {"same": 0, "changed": 1, "failed": 2}
@@ -101,7 +102,19 @@ class Report:
 
 
 def report_of(script: Script, client: Client, stopped: Stopped | None = None) -> Report:
-    """Compare what was played with the recording."""
+    """Compare what was played with the recording. Secrets are masked, those that either side has shown included."""
+    with knowing(script.inspector.secrets, client.inspector.secrets):
+        report = _report_of(script, client, stopped)
+        for operation in report.operations:
+            operation.request = concealed(operation.request)
+            operation.name = concealed(operation.name) if operation.name is not None else None
+            operation.error = concealed(operation.error) if operation.error is not None else None
+            operation.notes = [concealed(note) for note in operation.notes]
+        report.stopped = concealed(report.stopped) if report.stopped is not None else None
+        return report
+
+
+def _report_of(script: Script, client: Client, stopped: Stopped | None) -> Report:
     played = [client.played[take] for take in client.takes if take in client.played]
     operations = [_operation(group, client) for group in _groups(played)]
     was, now = _endpoint(script.inspector, client.takes), _endpoint(client.inspector, None)

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from mcp_wiretap.wire.pace import breathe
 from mcp_wiretap.wire.secret import names
 from mcp_wiretap.wire.secret.spelling import mask
-from mcp_wiretap.wire.secret.texts import parameters
+from mcp_wiretap.wire.secret.texts import parameters, passwords_of_urls
 from mcp_wiretap.wire.secret.visible import visible
 
 SHORTEST = 8  # characters; a shorter secret is masked in its own place only: elsewhere it may be any word
@@ -161,6 +161,8 @@ class KnownSecrets:
         """The secrets of a head."""
         for name, value in fields:
             if names.header(name) == "nothing":
+                if "@" in value:
+                    self._learn_urls(value)
                 continue
             lower = name.lower()
             if lower in ("cookie", "set-cookie"):
@@ -179,8 +181,14 @@ class KnownSecrets:
             if names.is_parameter(name, value):
                 self.add(unquote(value.replace("+", " ")))
 
+    def _learn_urls(self, text: str) -> None:
+        for password in passwords_of_urls(text):
+            self.add(unquote(password))
+
     def learn_body(self, body: bytes) -> None:
         """The same of a body as it came, without its content coding."""
+        if b"@" in body and b":/" in body:
+            self._learn_urls(body[:_MOST_READ].decode("utf-8", "replace"))
         lower = body[:_MOST_READ].lower()
         for hint in _HINTS_IN_BYTES:
             if hint in lower:
@@ -191,6 +199,8 @@ class KnownSecrets:
         """The secrets of a body, by the names of members and of parameters; it may be cut off."""
         if len(text) > _MOST_READ:
             text = text[:_MOST_READ]
+        if "@" in text and ":/" in text:
+            self._learn_urls(text)
         lower = text.lower()
         for hint in _HINTS:
             if hint in lower:
