@@ -155,10 +155,10 @@ def elicit_schema_flat(message: Message) -> Iterator[Finding]:
     "elicit-content-invalid",
     "accept content does not match requestedSchema",
     on=("request", "reply"),
-    level="must",
+    level="should",
     party="client",
     era="both",
-    severity="error",
+    severity="warning",
     spec=f"{ELICITATION}#response-actions",
     versions=WITH_ELICITATION,
     sorts=("retry", "result", "error"),
@@ -189,6 +189,7 @@ def elicit_content_invalid(message: Message) -> Iterator[Finding | Unchecked]:
           capabilities {"elicitation": {}}
           -> result {"content": []}
     """
+    problems: list[Finding] = []
     for reply in replies(message):
         value, asked = reply.value, reply.asked
         if reply.method != ELICIT or asked is None or not isinstance(value, dict) or value.get("action") != "accept":
@@ -199,9 +200,22 @@ def elicit_content_invalid(message: Message) -> Iterator[Finding | Unchecked]:
         content = value.get("content")
         if not isinstance(content, dict):
             what = "has no content" if content is None else f"has content that is {kind_of(content)}"
-            yield Finding(f"{one_line(reply.name, 60)} {what}", [evidence(reply.place("content"), content, "an object")])
+            problems.append(
+                Finding(f"{one_line(reply.name, 60)} {what}", [evidence(reply.place("content"), content, "an object")])
+            )
             continue
-        yield from _against(reply, content, schema)
+        for found in _against(reply, content, schema):
+            if isinstance(found, Unchecked):
+                yield found
+            else:
+                problems.append(found)
+    if problems:
+        more = len(problems) - _TOLD
+        words = "; ".join(found.message for found in problems[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        yield Finding(words, [place for found in problems[:MOST] for place in found.evidence])
+
+
+_TOLD = 5  # problems in words; the places of others are in the evidence
 
 
 def _against(reply: Reply, content: dict[str, Any], schema: dict[str, Any]) -> Iterator[Finding | Unchecked]:
@@ -556,7 +570,7 @@ def elicit_mode_undeclared_legacy(message: Message) -> Iterator[Finding]:
     """
     for ask in asks(message):
         capabilities = ask.capabilities if ask.method == ELICIT else None
-        if capabilities is None:
+        if capabilities is None or _misshapen(capabilities):
             continue
         lacking = supports(capabilities, ELICIT, ask.params)
         if lacking is not None:
@@ -564,6 +578,14 @@ def elicit_mode_undeclared_legacy(message: Message) -> Iterator[Finding]:
                 f"the server sends an elicitation in {one_line(str(mode(ask.params)), 20)} mode, the client declared no {lacking}",
                 [evidence(message.place("method"), ELICIT), evidence(ask.place("mode"), ask.params.get("mode"), lacking)],
             )
+
+
+def _misshapen(capabilities: dict[str, Any]) -> bool:
+    """Whether the client declared elicitation in a shape that says nothing of its modes (MET015)."""
+    declared = capabilities.get("elicitation")
+    if declared is None:
+        return "elicitation" in capabilities
+    return not isinstance(declared, dict) or any(not isinstance(declared[m], dict) for m in ("form", "url") if m in declared)
 
 
 @rule(

@@ -244,7 +244,8 @@ def server_ignores_client_extensions(message: Message) -> Iterator[Finding]:
     needs=("cap:extensions", "params:capabilities", "result:capabilities"),
 )
 def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
-    """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions.
+    """Prefixes whose second label is `modelcontextprotocol` or `mcp` are for official extensions. One under `io.modelcontextprotocol/`
+    that this build does not know is a note: new ones appear at any time.
 
     Why: an official extension may take the name.
 
@@ -269,6 +270,14 @@ def reserved_extension_prefix(message: Message) -> Iterator[Finding]:
     for key in list(extensions)[:50]:
         labels = key.partition("/")[0].split(".")
         if len(labels) < 2 or labels[1] not in ("modelcontextprotocol", "mcp") or key in OFFICIAL:
+            continue
+        if key.startswith("io.modelcontextprotocol/"):  # a new one may appear at any time (SEP-3392)
+            yield Finding(
+                f"the official extension {one_line(key, 60)} is not known to this build",
+                [evidence(message.place(*steps, key), key)],
+                "info",
+                once=f"{message.party} {one_line(key, 60)}",
+            )
             continue
         yield Finding(
             f"the extension {one_line(key, 60)} is under a prefix reserved for MCP",

@@ -11,6 +11,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap_rules import icons
+from mcp_wiretap_rules.rpc import KNOWN_REQUESTS
 
 META = "2026-07-28 basic/index#_meta"
 WITH_GRAMMAR = rev.since("2025-06-18")
@@ -828,11 +829,44 @@ def capabilities_shape(message: Message) -> Iterator[Finding]:
                 if flag in value and not isinstance(value[flag], bool):
                     place = message.place(*steps, member, flag)
                     yield Finding(f"{member}.{flag} is no boolean", [evidence(place, value[flag], "true or false")])
+            for path, wrong in _within(value, _PARTS.get(member, ())):
+                yield Finding(
+                    f"the capability {member}.{'.'.join(path)} is {one_line(dumps(wrong), 40)}, not an object",
+                    [evidence(message.place(*steps, member, *path), dumps(wrong), "an object")],
+                )
             continue
         yield Finding(
             f"the capability {member} is {one_line(dumps(value), 40)}, not an object",
             [evidence(message.place(*steps, member), dumps(value), "an object")],
         )
+
+
+# What is an object inside of a known capability.
+_PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "elicitation": (("form",), ("url",)),
+    "sampling": (("context",), ("tools",)),
+    "tasks": (
+        ("list",),
+        ("cancel",),
+        ("requests",),
+        ("requests", "tools"),
+        ("requests", "tools", "call"),
+        ("requests", "sampling"),
+        ("requests", "sampling", "createMessage"),
+        ("requests", "elicitation"),
+        ("requests", "elicitation", "create"),
+    ),
+}
+
+
+def _within(value: dict[str, Any], paths: tuple[tuple[str, ...], ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The members at those paths that are there and no objects, each with its path; nothing below one of them."""
+    for path in paths:
+        holder: Any = value
+        for step in path[:-1]:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and path[-1] in holder and not isinstance(holder[path[-1]], dict):
+            yield path, holder[path[-1]]
 
 
 @rule(
@@ -899,7 +933,8 @@ def capabilities_change(message: Message) -> Iterator[Finding]:
     needs=("meta:io.modelcontextprotocol/subscriptionId",),
 )
 def subscription_id_elsewhere(message: Message) -> Iterator[Finding]:
-    """subscriptionId marks the messages of a subscriptions/listen stream, and only those.
+    """subscriptionId marks the messages of a subscriptions/listen stream, and only those of the methods that are known: an extension
+    may open streams of its own.
 
     Why: a client files the message under a subscription that it does not belong to.
 
@@ -917,7 +952,8 @@ def subscription_id_elsewhere(message: Message) -> Iterator[Finding]:
           -> sse
           -> result {"content": []}
     """
-    if rev.SUBSCRIPTION_ID in message.meta and message.exchange.method != "subscriptions/listen":
+    method = message.exchange.method
+    if rev.SUBSCRIPTION_ID in message.meta and method in KNOWN_REQUESTS and method != "subscriptions/listen":
         yield Finding(
             "subscriptionId on a message that belongs to no listen stream",
             [evidence(_meta_place(message, rev.SUBSCRIPTION_ID), message.meta[rev.SUBSCRIPTION_ID], "no such key")],

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step, urls
-from mcp_wiretap.trace.authorization.documents import ServerMetadata
+from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
 from mcp_wiretap.trace.authorization.steps import STEP
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.secret import one_line
@@ -44,6 +44,7 @@ from mcp_wiretap_rules.oauth import (
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client asks for the resource metadata where the challenge says they are; only without that, at the well-known place with the
@@ -78,9 +79,12 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     if not found.challenged:
         return
     if found.named is not None:
-        if found.form != "named" and not found.named_before:
+        if found.form != "named" and not found.named_before and not _at_home(found):
+            asked, named = path_of(found.url), path_of(found.named)
+            if urls.origin(found.url) != urls.origin(found.named):
+                asked, named = tidy(found.url), tidy(found.named)
             yield Finding(
-                f"the client asked for {short(path_of(found.url))}, the challenge names {short(path_of(found.named))}",
+                f"the client asked for {short(asked)}, the challenge names {short(named)}",
                 [Evidence("request.url", one_line(tidy(found.url), 200), one_line(tidy(found.named), 200))],
             )
     elif found.form == "root" and found.path_form is not None and not found.path_before:
@@ -88,6 +92,13 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
             f"the client asked at the root before {short(path_of(found.path_form))}",
             [Evidence("request.url", one_line(tidy(found.url), 200), one_line(tidy(found.path_form), 200))],
         )
+
+
+def _at_home(found: ResourceMetadata) -> bool:
+    """Whether the challenge names a place at another origin, and the client asked for the same place at that of the endpoint: then
+    it is the challenge that is wrong."""
+    one, two = urls.split(found.url), urls.split(found.named)
+    return one is not None and two is not None and one.origin != two.origin and one.path == two.path
 
 
 @rule(
@@ -105,6 +116,7 @@ def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """Metadata of a protected resource are a JSON object with `resource` and at least one URL in `authorization_servers`;
@@ -183,6 +195,7 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`resource` in the metadata is the URL of the MCP endpoint, or a parent of it at the same origin. A client goes no further with
@@ -257,6 +270,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client looks for the metadata of an authorization server at the well-known places that are made from its issuer, in order:
@@ -324,6 +338,7 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`issuer` in the metadata of an authorization server is identical to the issuer from which the URL was made, character for
@@ -357,6 +372,9 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     found = step.server if step.kind == "server-metadata" else step.role
     if found is None or not found.read or found.right_issuer:
         return
+    issuer, asked = urls.split(found.issuer), urls.split(found.identifier)
+    if exchange.reverse and not found.listed and issuer and asked and issuer.path == asked.path:
+        return  # the capture has the upstream's origin, the server knows its public one
     slash = (found.issuer or "").rstrip("/") == found.identifier.rstrip("/")
     if step.kind == "server-metadata":
         if slash and not found.listed:
@@ -389,6 +407,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def not_https(exchange: Exchange) -> Iterator[Finding]:
     """The endpoints of an authorization server are https, and so are redirect URIs, unless they are on the user's own machine.
@@ -470,6 +489,7 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     kinds=OAUTH,
     needs=(STEP,),
     once="endpoint",
+    transport=("http",),
 )
 def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
     """Where no metadata of an authorization server are found, 2025-03-26 has the client use /authorize, /token and /register at the

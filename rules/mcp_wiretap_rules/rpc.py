@@ -14,10 +14,13 @@ from mcp_wiretap.trace.operations.ids import (
     CancelTarget,
     Reuse,
 )
+from mcp_wiretap.trace.streams.lines import AnsweredBefore
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer
+from mcp_wiretap_rules import shapes
+from mcp_wiretap_rules.hdr import JSON, is_mcp_message, media_type
 
 INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -346,6 +349,7 @@ def _of_envelopes(exchange: Exchange) -> str | None:
     sep="2322",
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def client_posts_response(message: Message) -> Iterator[Finding]:
     """In the modern era a client never sends results or errors: it answers a server by calling again (MRTR).
@@ -423,6 +427,8 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
     request = message.request
     if message.id_matches or request is None or request.exchange.revision == _BEFORE_STREAMABLE:
         return
+    if "id" in request.rpc.duplicates:
+        return  # RPC024: the server may have answered the other of the two
     if message.rpc.id is None:
         if message.kind == "result":  # those of errors are HTS017 and RPC010
             expected = dumps(request.rpc.id)
@@ -892,7 +898,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
         yield Finding(
             f"{method} is sent without an id: the other side sees a notification and never answers",
             [evidence(message.place("id"), None, "an id")],
-            "info",
+            "warning" if message.party == "client" else "info",
         )
 
 
@@ -910,6 +916,7 @@ def notification_with_id(message: Message) -> Iterator[Finding]:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
     """A server that accepts a notification (legacy: or a posted response) answers HTTP 202.
@@ -937,7 +944,12 @@ def notification_not_202(exchange: Exchange) -> Iterator[Finding]:
 def _expects_no_answer(exchange: Exchange) -> bool:
     if exchange.revision == _BEFORE_STREAMABLE or not exchange.sent:
         return False
-    return all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent)
+    return all(m.rpc.kind in ("notification", "result", "error") for m in exchange.sent) and not _lacks_id(exchange)
+
+
+def _lacks_id(exchange: Exchange) -> bool:
+    """Whether the client left the id out of a request (RPC018): a server may take that for a request or for a notification."""
+    return any(m.rpc.kind == "notification" and m.method in KNOWN_REQUESTS for m in exchange.sent)
 
 
 @rule(
@@ -954,6 +966,7 @@ def _expects_no_answer(exchange: Exchange) -> bool:
     streamable=True,
     always=True,
     kinds=("mcp",),
+    transport=("http",),
 )
 def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     """The 202 that accepts a notification has no body.
@@ -991,6 +1004,7 @@ def notification_202_with_body(exchange: Exchange) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#sending-messages",
     always=True,
+    transport=("http",),
 )
 def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     """The body of a POST to an MCP endpoint is one JSON-RPC message in UTF-8.
@@ -1015,7 +1029,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         return
     if reading.messages and all(m.kind != "invalid" for m in reading.messages):
         return
-    if exchange.over and _is_told(exchange, "RPC021"):
+    if exchange.over and is_told(exchange, "RPC021"):
         return
     nameless = next(
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
@@ -1044,7 +1058,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     )
 
 
-def _is_told(exchange: Exchange, id: str) -> bool:
+def is_told(exchange: Exchange, id: str) -> bool:
     """Whether the rule has spoken of this exchange already: one that looks at it at its beginning and at its end."""
     return any(f.rule == id for f in exchange.findings) or any(s.rule in (id, id[:3], "*") for s in exchange.silenced)
 
@@ -1085,6 +1099,8 @@ def params_not_object(message: Message) -> Iterator[Finding]:
         )
         return
     params = message.params
+    if message.exchange.claim.modern and message.method in _GONE:
+        return  # ERA015: a method that does not exist has no params to lack
     for name, kind in _REQUIRED.get(message.method or "", ()):
         if not isinstance(params.get(name), kind):
             what = "absent" if name not in params else one_line(dumps(params[name]), 40)
@@ -1108,6 +1124,7 @@ _REQUIRED: dict[str, tuple[tuple[str, type], ...]] = {
     "tasks/result": (("taskId", str),),
     "logging/setLevel": (("level", str),),
 }  # subscriptions/listen is SUB012's, initialize RES006's
+_GONE = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result"})  # not in 2026-07-28
 
 
 @rule(
@@ -1144,6 +1161,8 @@ def notification_answered(message: Message) -> Iterator[Finding]:
         return
     status = exchange.status or 0
     if not exchange.sent or any(m.rpc.kind != "notification" for m in exchange.sent) or not 200 <= status < 300:
+        return
+    if _lacks_id(exchange):
         return
     yield Finding(
         f"a notification was answered by a JSON-RPC {message.kind}", [evidence(message.place(), message.kind, "nothing")]
@@ -1238,6 +1257,7 @@ def server_request_on_modern(message: Message) -> Iterator[Finding]:
     spec="2026-07-28 basic/patterns/cancellation#transport-specific-cancellation",
     sep="2575",
     methods=("notifications/cancelled",),
+    transport=("http",),
 )
 def client_cancelled_notification(message: Message) -> Iterator[Finding]:
     """On modern HTTP a client cancels by closing the response stream; a posted notifications/cancelled is neither needed nor
@@ -1303,6 +1323,8 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
         request is not None and request.method == "subscriptions/listen" and target is not None
         and id_key(request.rpc.id) == id_key(target)
     )  # fmt: skip
+    if own and message.exchange.transport == "stdio":
+        return  # so a subscription is torn down there (STD006)
     yield Finding(
         "the server sent notifications/cancelled" + (" for its listen stream; a result and a close are expected" if own else ""),
         [evidence(message.place("params", "requestId"), target)],
@@ -1348,6 +1370,12 @@ def multiple_final_responses(message: Message) -> Iterator[Finding]:
     """
     yield from _on_two_streams(message)
     request = message.request
+    if isinstance(message.found, AnsweredBefore):
+        yield Finding(
+            f"id {one_line(dumps(message.rpc.id), 40)} was answered before",
+            [evidence(message.place(), message.kind, "one response")],
+            related=(message.found.flow,),
+        )
     if request is None or request.answer is None or request.answer is message or not message.id_matches:
         return
     if request.exchange.revision == _BEFORE_STREAMABLE:
@@ -1422,3 +1450,69 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
                 [evidence(message.place("params", "requestId"), target.value, "a running request")],
                 related=(target.flow,) if target.flow else (),
             )
+
+
+@rule(
+    "RPC032",
+    "answer-not-jsonrpc",
+    "Answer is JSON, but not JSON-RPC",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("mcp",),
+    sorts=("body",),
+    transport=("http",),
+)
+def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
+    """A request that is not refused is answered with a JSON-RPC response: `jsonrpc`, the id of the request, and `result` or
+    `error`.
+
+    Why: the client finds no answer to its request in such a body, and waits for one or gives up.
+
+    Fix: wrap what the method gives in `{"jsonrpc": "2.0", "id": ..., "result": ...}`, and look for a gateway or an API behind it
+    that answers in its own form.
+
+    Wrong::
+
+        modern tools/list
+          -> 200 application/json {"tools": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    request, reading, status = exchange.request, exchange.answer_reading, exchange.status
+    if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
+        return
+    if reading is None or exchange.ended_by != "complete" or exchange.answer is not None or not is_mcp_message(exchange):
+        return
+    if reading.kind != "not-rpc" and not (reading.kind == "batch" and not reading.messages):
+        return
+    if status == 202 and (exchange.over_http_sse or not exchange.request_fields.names_starting("mcp-")):
+        return  # HTTP+SSE accepts every message so, with any body
+    if exchange.response_fields is None or media_type(exchange.response_fields.first("content-type")) != JSON:
+        return  # HDR018 speaks of the Content-Type
+    value = reading.value
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and "error" in value:
+        return  # RPC009
+    known = shapes.members_of(request.method or "")
+    bare = isinstance(value, dict) and not known.isdisjoint(value)
+    yield Finding(
+        f"the answer to {one_line(request.method or '', 60)} is JSON, but no JSON-RPC message: {_what_it_is(value)}"
+        + ("; it looks like a bare result: wrap it in {jsonrpc, id, result}" if bare else ""),
+        [evidence("response.body:", dumps(value, most=200), "an object with jsonrpc, id and result or error")],
+    )
+
+
+def _what_it_is(value: object) -> str:
+    if isinstance(value, dict):
+        names = ", ".join(one_line(name, 40) for name in list(value)[:6])
+        return f"members {names}" + (" ..." if len(value) > 6 else "") if value else "an empty object"
+    if isinstance(value, list):
+        return f"an array of {len(value)}" if value else "an empty array"
+    return one_line(dumps(value, most=60), 60)

@@ -84,6 +84,7 @@ def _by_server(exchange: Exchange) -> bool:
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
     sorts=("stream",),
+    transport=("http",),
 )
 def no_final_response(exchange: Exchange) -> Iterator[Finding]:
     """The server ends the stream of a request with the response.
@@ -211,6 +212,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     streamable=True,
     sorts=("stream",),
+    transport=("http",),
 )
 def stream_kept_open(exchange: Exchange) -> Iterator[Finding]:
     """The server closes the stream once the response is sent.
@@ -257,6 +259,7 @@ def stream_kept_open(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
     once="endpoint",
+    transport=("http",),
 )
 def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     """Modern streams are not resumable, so their events need no `id`.
@@ -300,6 +303,7 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
     sorts=("stream",),
+    transport=("http",),
 )
 def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     """An event is what stands before a blank line; what has none at the end of the stream is discarded by every reader.
@@ -351,6 +355,7 @@ def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
+    transport=("http",),
 )
 def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     """JSON-RPC travels in events of the type `message` (or without a type).
@@ -391,6 +396,7 @@ def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
+    transport=("http",),
 )
 def event_data_not_jsonrpc(item: StreamItem) -> Iterator[Finding]:
     """The data of a message event is one JSON-RPC message.
@@ -568,6 +574,7 @@ def _progress_flaws(message: Message) -> Iterator[Finding]:
     sep="2575",
     once="endpoint",
     sorts=("stream",),
+    transport=("http",),
 )
 def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     """An event stream should come with `X-Accel-Buffering: no`.
@@ -617,6 +624,7 @@ def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
     sorts=("stream",),
+    transport=("http",),
 )
 def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     """Events are meant to be sent when they happen.
@@ -672,6 +680,7 @@ def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#cancellation",
     sep="2575",
     sorts=("stream",),
+    transport=("http",),
 )
 def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     """Closing the stream of a request cancels the request.
@@ -718,6 +727,7 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
     needs=(REISSUE,),
+    transport=("http",),
 )
 def reissue_reuses_id(message: Message) -> Iterator[Finding]:
     """A request whose stream broke is sent again as a new request, with a new id.

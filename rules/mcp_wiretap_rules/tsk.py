@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.operations.tasks import CANCELS_TASK, STATUSES, TASK, TASKS, Task, TaskView
 from mcp_wiretap.trace.streams.subscriptions import LISTEN, Listen
@@ -586,6 +586,7 @@ def task_update_keys(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #streamable-http-routing-headers",
     sep="2663",
     methods=POLLED,
+    transport=("http",),
 )
 def task_name_header(message: Message) -> Iterator[Finding]:
     """tasks/get, tasks/update and tasks/cancel mirror `params.taskId` into Mcp-Name.
@@ -716,7 +717,7 @@ def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
     "TSK014",
     "task-methods-undeclared",
     "tasks/* without declaration",
-    on=("request", "answer", "push"),
+    on=("request", "push", "exchange"),
     level="must",
     party="either",
     era="modern",
@@ -725,7 +726,7 @@ def task_cancel_by_notification(message: Message) -> Iterator[Finding]:
     sep="2663",
     methods=(*POLLED, "subscriptions/listen", "notifications/subscriptions/acknowledged"),
 )
-def task_methods_undeclared(message: Message) -> Iterator[Finding]:
+def task_methods_undeclared(fact: Message | Exchange) -> Iterator[Finding]:
     """Each tasks/* request, and a subscriptions/listen with taskIds, declares the tasks extension itself; a server refuses one that
     does not (400 with -32021).
 
@@ -746,28 +747,44 @@ def task_methods_undeclared(message: Message) -> Iterator[Finding]:
           capabilities {"extensions": {"io.modelcontextprotocol/tasks": {}}}
           -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": null}
     """
-    request = message.request or message.exchange.request
+    request = (fact.request or fact.exchange.request) if isinstance(fact, Message) else fact.request
     if request is None or _request_declares(request):
         return
     if request.exchange.claim.kind != "modern" or request.meta.get(rev.CLIENT_CAPABILITIES) is None:
         return  # MET002
-    view = _view(request)
     if request.method == "subscriptions/listen":
-        yield from _listens_undeclared(message, request)
-    elif message.rpc.kind == "request":
-        place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, "extensions", EXTENSION)
-        task = view.task if view is not None else None
-        own = message.method == "tasks/update" or (task is not None and task.kind == "extension" and not task.adopted)
-        text = f"{message.method} without declaring the tasks extension"
-        yield Finding(text, [evidence(place, None, "{}")], "warning" if own else "info", "client")
-    elif message.rpc.kind == "error":
-        code, status = message.error_code, message.exchange.status or 0
-        if code is not None and code not in _FIT_FOR_UNDECLARED and status not in (401, 403, 429) and status < 500:
-            text = f"{request.method} without the tasks extension was answered with {code}, not -32021"
-            yield Finding(text, [evidence(message.place("error", "code"), str(code), "-32021, or -32601")], None, "server")
-    elif message.rpc.kind == "result":
+        if isinstance(fact, Message):
+            yield from _listens_undeclared(fact, request)
+    elif isinstance(fact, Exchange):
+        yield from _asks_undeclared(request)
+
+
+def _asks_undeclared(request: Message) -> Iterator[Finding]:
+    """The client's own fault first: the server's is that it did not refuse it."""
+    view, answer = _view(request), request.answer
+    fault = _served_undeclared(request, answer) if answer is not None else None
+    task = view.task if view is not None else None
+    own = request.method == "tasks/update" or (task is not None and task.kind == "extension" and not task.adopted)
+    severity: Severity | None = "warning" if own else "info"
+    yield Finding(
+        f"{request.method} without declaring the tasks extension",
+        [evidence(request.place("params", "_meta", rev.CLIENT_CAPABILITIES, "extensions", EXTENSION), None, "{}")],
+        severity if fault is None else None,
+        "client",
+    )
+    if fault is not None:
+        yield fault
+
+
+def _served_undeclared(request: Message, answer: Message) -> Finding | None:
+    if answer.rpc.kind == "result":
         text = f"{request.method} was served although the request does not declare the tasks extension"
-        yield Finding(text, [evidence(message.place("result"), "a result", "400 with -32021")], None, "server")
+        return Finding(text, [evidence(answer.place("result"), "a result", "400 with -32021")], None, "server")
+    code, status = answer.error_code, answer.exchange.status or 0
+    if code is None or code in _FIT_FOR_UNDECLARED or status in (401, 403, 429) or status >= 500:
+        return None
+    text = f"{request.method} without the tasks extension was answered with {code}, not -32021"
+    return Finding(text, [evidence(answer.place("error", "code"), str(code), "-32021, or -32601")], None, "server")
 
 
 _FIT_FOR_UNDECLARED = frozenset(

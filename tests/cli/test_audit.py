@@ -181,6 +181,7 @@ def test_the_project_file_is_found_from_below(
         '[rules]\nselect = ["HDR"]\n[[silence]]\nrule = "method-header-mismatch"\nendpoint = "server.example"\nreason = "known"\n'
     )
     (place / "below").mkdir()
+    (place / ".git").mkdir()
     monkeypatch.chdir(place / "below")
     status, report = audit_json(capsys, "../wrong.flow")
     assert status == 0

@@ -272,9 +272,10 @@ def test_the_project_names_rule_files_from_its_own_directory(
     own = (Path(__file__).parent.parent / "example_pack" / "house_rules.py").read_text()
     (tmp_path / "ours.py").write_text(own)
     (tmp_path / "wiretap.toml").write_text('[rules]\nfiles = ["ours.py"]\n')
+    (tmp_path / ".git").mkdir()
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
-    assert main(["rules"]) == 0
+    assert main(["rules", "--trust-project"]) == 0
     assert "ACME001" in capsys.readouterr().out
 
 

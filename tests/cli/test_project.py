@@ -48,6 +48,7 @@ def test_pyproject_holds_the_same(tmp_path: Path) -> None:
 
 def test_the_nearest_file_counts_and_a_pyproject_without_the_table_does_not(tmp_path: Path) -> None:
     (tmp_path / "wiretap.toml").write_text('[rules]\nignore = ["CAC"]\n')
+    (tmp_path / ".git").mkdir()
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     (below / "pyproject.toml").write_text('[project]\nname = "x"\n')

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_wiretap.proxy.stored import events_of, split
+from mcp_wiretap.proxy.stored import announcement, events_of, split
 from mcp_wiretap.trace.events import ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.wire.sse import SseParser
 from tests.proxy import flows
@@ -162,3 +162,53 @@ def test_the_trace_of_a_live_stream_and_of_its_recording_are_the_same(chunks, en
     assert [f.rule for f in stored.findings] == [f.rule for f in live.findings]
     for name in ("times", "count", "comments", "unfinished", "first_at", "last_at", "timed", "decode_problem"):
         assert getattr(stored.stream, name) == getattr(live.stream, name), name
+
+
+EVENT = b"event: endpoint\ndata: /messages?session=1\n\n"
+AFTER = b'event: message\ndata: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
+
+
+@pytest.mark.parametrize(
+    "announced",
+    [
+        EVENT,
+        b"\xef\xbb\xbf" + EVENT,
+        b": ping\n\n" + EVENT,
+        b": ping\n" + EVENT,
+        b": one\n\n: two\n\n" + EVENT,
+        b"retry: 500\n\n" + EVENT,
+        b"retry: 500\n" + EVENT,
+        b"id: 7\n" + EVENT,
+        b"\n" + EVENT,
+        b"\n\n\n" + EVENT,
+        b"unknown: field\n" + EVENT,
+        b"data: /messages?session=1\nevent: endpoint\n\n",
+        b"event:endpoint\ndata:/messages?session=1\n\n",
+        b"event: nothing\n\n" + EVENT,
+        b": ping " * 5_000 + b"\n\n" + EVENT,
+    ],
+    ids=lambda announced: repr(announced[:40]),
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+def test_the_address_that_an_http_sse_stream_announces_is_found_behind_whatever_comes_first(announced, end):
+    announced, after = announced.replace(b"\n", end), AFTER.replace(b"\n", end)
+    assert announcement(announced + after) == len(announced)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        AFTER,
+        AFTER + EVENT,
+        b": ping\n\n" + AFTER + EVENT,
+        b"data: event: endpoint\n\n",
+        b"event: endpoints\ndata: /m\n\n",
+        b"event: endpoint\ndata: /cut",
+        b"event: endpoint\n\n",
+        b":" + b"x" * (64 << 10) + b"\n\n" + EVENT,
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+def test_another_event_first_announces_nothing(body):
+    assert announcement(body) == 0

@@ -140,9 +140,18 @@ def test_a_rule_object_that_breaks_the_table_costs_no_finding_of_the_others() ->
     before = inspected(installed)
     found = declared(check)
     broken = Rule(
-        id=found.id, name=found.name, title=found.title, check=check, on=("exchange",), level="must", party="client",
-        era="both", severity="error", spec="", needs=frozenset({"params:name"}),
-    )  # made without `rule()`  # fmt: skip
+        id=found.id,
+        name=found.name,
+        title=found.title,
+        check=check,
+        on=("exchange",),
+        level="must",
+        party="client",
+        era="both",
+        severity="error",
+        spec="",
+        needs=frozenset({"params:name"}),
+    )  # made without `rule()`
     after = inspected([*installed, broken])
 
     def ids(inspector: Inspector) -> list[str]:

@@ -3,12 +3,13 @@
 import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from mcp_wiretap import outfile
 from mcp_wiretap.command import Refused
+from mcp_wiretap.wire.secret import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,13 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise Refused(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def say(text: str) -> None:
+    """Tell a person on stderr, with nothing in it that a terminal obeys. Lines after the first are indented."""
+    first, *others = [visible(line) for line in text.split("\n")]
+    with suppress(OSError):  # nobody listens
+        print("\n".join([f"mcp-wiretap: {first}", *(f"  {line}" for line in others)]), file=sys.stderr, flush=True)
 
 
 def machine_readable(stream: TextIO) -> None:

@@ -5,39 +5,43 @@ from pathlib import Path
 
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.command import Refused
+from mcp_wiretap.command.output import say
 from mcp_wiretap.command.tracing import Settings
-from mcp_wiretap.rule import Rule, find_rules
+from mcp_wiretap.project import Project
+from mcp_wiretap.rule import Rule, RuleFile, find_rules
 
 
 def rules_for(arguments: argparse.Namespace) -> list[Rule]:
-    """The rules of the installed packs and of the files that --rules and the project name. Refused where one cannot be loaded:
-    half of the rules would be a wrong answer."""
-    return _load(_files(arguments))
+    """The rules of the installed packs, of the files that --rules names and of those of the project that may run. Refused where
+    one cannot be loaded: half of the rules would be a wrong answer."""
+    return _gather(arguments)[1]
 
 
-def _files(arguments: argparse.Namespace) -> tuple[str, ...]:
+def _gather(arguments: argparse.Namespace) -> tuple[Project, list[Rule], tuple[RuleFile, ...], bool]:
+    """The project, the rules, the files that some of them are of, and whether these are all that the project names. What is not
+    read and what ran of the project is said."""
     try:
-        return (*arguments.rules, *project.load(Path.cwd()).files)
+        found = project.load(Path.cwd())
+        own = project.rules_of(found, trust=arguments.trust_project, switch="--trust-project")
     except project.ProjectError as error:
         raise Refused(str(error)) from None
-
-
-def _load(files: tuple[str, ...]) -> list[Rule]:
+    for line in (*found.passed_over, *own.refused):
+        say(line)
     try:
-        return find_rules(files)
+        files = (*map(RuleFile.read, arguments.rules), *own.files)
+        rules = find_rules(files)
     except ValueError as error:
         raise Refused(str(error)) from error
-    except Exception as error:
-        raise Refused(f"a rule pack cannot be loaded ({type(error).__name__}: {error}); repair or uninstall it") from error
+    if own.files:
+        say(f"rules of {found.path} ran: {', '.join(file.path for file in own.files)}")
+    return found, rules, files, own.complete
 
 
 def read(arguments: argparse.Namespace) -> Settings:
     """`--select` takes the place of the project's selection; `--rules`, `--ignore` and `--era` come on top of what it says."""
-    files = _files(arguments)
-    rules = _load(files)
+    found, rules, files, complete = _gather(arguments)
     try:
-        found = project.load(Path.cwd())
-        found.check_rules(rules)
+        found.check_rules(rules, complete=complete)
     except project.ProjectError as error:
         raise Refused(str(error)) from None
     select = _rules("--select", arguments.select, rules) or found.select

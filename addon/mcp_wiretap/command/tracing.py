@@ -15,7 +15,7 @@ from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.proxy.garbage import collecting_less
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.report.collect import Collector, Input, Trace
-from mcp_wiretap.rule import RuleBook, Silence, find_rules
+from mcp_wiretap.rule import RuleBook, RuleFile, Silence, find_rules
 from mcp_wiretap.trace.events import Event, ExchangeEnded
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.judge import Judge
@@ -35,7 +35,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     expect: tuple[tuple[str, ExpectedEra], ...] = ()
     silences: tuple[Silence, ...] = ()
-    files: tuple[str, ...] = ()  # rules in plain Python files, beside the installed packs
+    files: tuple[RuleFile, ...] = ()  # rules in plain Python files, beside the installed packs
 
     def book(self) -> RuleBook:
         return RuleBook.of(find_rules(self.files), select=self.select, ignore=self.ignore, silences=self.silences)

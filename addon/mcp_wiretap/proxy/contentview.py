@@ -17,7 +17,7 @@ from mcp_wiretap.proxy.loaded import recorded_address
 from mcp_wiretap.proxy.options import Settings, installed_rules
 from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.proxy.watch import Watch
-from mcp_wiretap.rule import Rule
+from mcp_wiretap.rule import Rule, RuleFile
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.view import order
@@ -93,5 +93,5 @@ def _read(flow: HTTPFlow, settings: Settings, judge: Judge | None) -> Exchange |
 
 
 @cache
-def _by_id(files: tuple[str, ...]) -> Mapping[str, Rule]:
+def _by_id(files: tuple[RuleFile, ...]) -> Mapping[str, Rule]:
     return {rule.id: rule for rule in installed_rules(files)}

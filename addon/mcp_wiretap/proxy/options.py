@@ -13,7 +13,7 @@ from mitmproxy.optmanager import OptManager
 
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
-from mcp_wiretap.rule import Rule, RuleBook, Silence, find_rules
+from mcp_wiretap.rule import Rule, RuleBook, RuleFile, Silence, find_rules
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.secret import safe
 
@@ -28,6 +28,10 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     ("mcp_select", Sequence[str], [], "Check by these rules only: ids (HDR006), families (HDR), names, client or server."),
     ("mcp_ignore", Sequence[str], [], "Do not check by these rules: ids, families, names, or a party."),
     ("mcp_rules", Sequence[str], [], "Rules of your own: paths of plain Python files, beside those of the installed packs."),
+    (
+        "mcp_trust_project", bool, False,
+        "Run the rule files that the project file (wiretap.toml) names without `mcp-wiretap trust` having allowed them.",
+    ),
     ("mcp_comment", bool, True, "Write what was found into the comment of each MCP flow. Your own comments stay."),
     ("mcp_mark", bool, True, "Mark MCP flows: red for an error, yellow for a warning, a loop for a round. Your own marks stay."),
     ("mcp_max_body", int, _DEFAULT.body, "Bytes of one body that are read; a longer one is listed as unchecked."),
@@ -44,6 +48,12 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     (
         "mcp_replay_missing", str, "error",
         "What becomes of a request that mcp_replay has no answer to: error (says what the recording has), or forward.",
+    ),
+    ("mcp_stdio", bool, True, "See the servers on stdio that are started by `mcp-wiretap stdio`."),
+    (
+        "mcp_socket", str, "",
+        "Where their wrappers are heard: the path of a Unix socket; after `loopback:`, of a file that names a port and a secret. "
+        "Default: MCP_WIRETAP_SOCKET, else .mcp-wiretap.sock in XDG_RUNTIME_DIR or the home folder.",
     ),
     (
         "mcp_otlp_endpoint", str, "",
@@ -98,14 +108,14 @@ class Settings:
     ignore: tuple[str, ...]
     comment: bool
     mark: bool
-    files: tuple[str, ...] = ()  # rules in plain Python files
+    files: tuple[RuleFile, ...] = ()  # rules in plain Python files
     silences: tuple[Silence, ...] = ()
-    written: tuple[int, ...] = ()  # when each of the files was last written
+    told: tuple[str, ...] = ()  # what was not read or did not run, and what did; one line each
 
     @property
     def judging(self) -> tuple[Any, ...]:
         """By what a trace is judged: two settings that are equal in it make the same book."""
-        return self.select, self.ignore, self.files, self.written, self.silences
+        return self.select, self.ignore, self.files, self.silences
 
     @classmethod
     def read(cls, options: Any) -> "Settings":
@@ -113,9 +123,10 @@ class Settings:
         others come on top of it. OptionsError, saying what is wrong and what would be right, for a value that makes no sense."""
         try:
             found = project.load(Path.cwd())
-            files = (*options.mcp_rules, *found.files)
+            own = project.rules_of(found, trust=options.mcp_trust_project, switch="--set mcp_trust_project=true")
+            files = (*_given(options.mcp_rules), *own.files)
             rules = installed_rules(files)
-            found.check_rules(rules)
+            found.check_rules(rules, complete=own.complete)
         except ValueError as error:
             raise exceptions.OptionsError(str(error)) from None
         return cls(
@@ -131,7 +142,7 @@ class Settings:
             options.mcp_mark,
             files,
             tuple(found.silences),
-            _written(files),
+            (*found.passed_over, *own.refused, *(f"rules of {found.path} ran: {file.path}" for file in own.files)),
         )
 
     def expected(self, url: str) -> str | None:
@@ -147,27 +158,17 @@ class Settings:
         return installed_rules(self.files)
 
 
-def installed_rules(files: tuple[str, ...] = ()) -> list[Rule]:
-    """The rules of all installed packs and of the user's files, found once; a file that was written since is read again.
-    ValueError where one cannot be loaded."""
-    return _rules_of(files, _written(files))
-
-
 @lru_cache(maxsize=4)
-def _rules_of(files: tuple[str, ...], written: tuple[int, ...]) -> list[Rule]:
+def installed_rules(files: tuple[RuleFile, ...] = ()) -> list[Rule]:
+    """The rules of all installed packs and of the user's files, found once. ValueError where one cannot be loaded."""
     return find_rules(files)
 
 
-def _written(files: tuple[str, ...]) -> tuple[int, ...]:
-    """When each file was last written, in nanoseconds; 0 where it cannot be told."""
-
-    def of(path: str) -> int:
-        try:
-            return Path(path).stat().st_mtime_ns
-        except OSError:
-            return 0
-
-    return tuple(of(path) for path in files)
+def _given(paths: Sequence[str]) -> list[RuleFile]:
+    try:
+        return [RuleFile.read(path) for path in paths]
+    except ValueError as error:
+        raise ValueError(f"mcp_rules: {error}") from None
 
 
 def _positive(name: str, value: int) -> int:

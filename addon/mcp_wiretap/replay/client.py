@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from mcp_wiretap.replay.credentials import is_credential, is_home, without_secrets
-from mcp_wiretap.replay.http import Place, Reply, Unreachable, ask
+from mcp_wiretap.replay.http import Lines, Place, Reply, Unreachable
 from mcp_wiretap.replay.likeness import canonical
 from mcp_wiretap.replay.script import MAX_BODY, Script, Take
 from mcp_wiretap.replay.threads import Threads
@@ -97,6 +97,7 @@ class Client:
         self._place, self._fast, self._patience = place, fast, patience
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         self._threads = Threads()
+        self._lines = Lines()
         self._script = script
         self.expected = _answers(script)
         self._waiting: dict[tuple[Any, Any], Played] = {}  # (session, id key) -> who waits for that answer
@@ -129,6 +130,7 @@ class Client:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._lines.close()
 
     async def _start(self, take: Take) -> None:
         played = self.played[take] = Played(take)
@@ -217,7 +219,7 @@ class Client:
         headers += [(b"Content-Type", b"application/json"), (b"Accept", b"application/json, text/event-stream"), *self._headers]
         try:
             async with asyncio.timeout(self._patience):
-                reply = await ask(self._place, "POST", self._place.path or "/", headers, body)
+                reply = await self._lines.ask("probe", self._place, "POST", self._place.path or "/", headers, body)
                 text = b"".join([piece async for piece in _until(reply, b"\n\n")])
                 await reply.close()
         except (Unreachable, TimeoutError):
@@ -421,7 +423,7 @@ class Client:
         failure: str | None = None
         try:
             async with asyncio.timeout(self._patience + max((take.responded or 0.0) - take.seen.at, 0.0)):
-                reply = await ask(place, method, target, headers, content)
+                reply = await self._lines.ask(take.seen.connection, place, method, target, headers, content)
             try:
                 played.status, played.fields = reply.status, Fields(reply.headers)
                 self.inspector.feed(ResponseStarted(flow, time.time(), reply.status, played.fields))

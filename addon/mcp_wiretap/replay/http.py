@@ -1,15 +1,13 @@
-"""One HTTP/1.1 request on a connection of its own, its answer piece by piece as it comes."""
+"""HTTP requests on connections that are kept as the recorded client kept its own, answers piece by piece as they come."""
 
-import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-import h11
-
-_READ = 64 << 10
+import httpcore2
 
 
 class Unreachable(Exception):
@@ -44,68 +42,111 @@ class Place:
 class Reply:
     """An answer whose head has come."""
 
-    def __init__(self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._h11, self._reader, self._writer = connection, reader, writer
-        self.status = 0
-        self.headers: list[tuple[bytes, bytes]] = []
-
-    async def read_head(self) -> None:
-        while True:
-            event = await self._next()
-            if isinstance(event, h11.Response):
-                self.status, self.headers = event.status_code, event.headers.raw_items()
-                return
-            if not isinstance(event, h11.InformationalResponse):
-                raise Unreachable("the connection was closed before an answer came")
+    def __init__(self, response: httpcore2.Response) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: list[tuple[bytes, bytes]] = list(response.headers)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body. Unreachable where it breaks off."""
-        while True:
-            event = await self._next()
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
-            elif not isinstance(event, h11.InformationalResponse):
-                return
+        """The body.
 
-    async def _next(self) -> object:
-        try:
-            while (event := self._h11.next_event()) is h11.NEED_DATA:
-                self._h11.receive_data(await self._reader.read(_READ))
-        except h11.RemoteProtocolError as error:
-            raise Unreachable(f"the answer broke off ({error})") from None
-        except OSError as error:
-            raise Unreachable(f"the connection broke ({error.strerror or error})") from None
-        return event
+        Raises:
+            Unreachable: it broke off.
+        """
+        with _as_unreachable(head_came=True):
+            async for piece in self._response.aiter_stream():
+                yield piece
 
     async def close(self) -> None:
-        self._writer.close()
         with contextlib.suppress(Exception):
-            await self._writer.wait_closed()
+            await self._response.aclose()
 
 
-async def ask(place: Place, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Reply:
-    """Send a request; returns when the head of its answer has come. `headers` without Host and framing."""
+class Lines:
+    """The connections of a replay: one for each connection of the recorded client, kept as long as the server keeps it.
+
+    A server that ties something to a connection sees as many clients as in the recording. Requests that overlap on one of them
+    get further connections. HTTP/2 is spoken where a TLS server offers it; the proxies of the environment are used.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[str, str], httpcore2.AsyncConnectionPool] = {}
+
+    async def ask(
+        self, line: str, place: Place, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> Reply:
+        """Send a request on a line; returns when the head of its answer has come. `headers` without Host and framing.
+
+        Raises:
+            Unreachable: nothing that speaks HTTP answered.
+        """
+        framing = [(b"Content-Length", str(len(body)).encode())] if body or method == "POST" else []
+        request = httpcore2.Request(
+            method,
+            httpcore2.URL(
+                scheme=place.scheme.encode(), host=place.host.encode("idna"), port=place.port, target=target.encode("latin-1")
+            ),
+            headers=[(b"Host", place.authority.encode()), *headers, *framing],
+            content=body,
+        )
+        with _as_unreachable(place):
+            return Reply(await self._pool(line, place).handle_async_request(request))
+
+    def _pool(self, line: str, place: Place) -> httpcore2.AsyncConnectionPool:
+        key = (line, f"{place.scheme}://{place.authority}")
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = httpcore2.AsyncConnectionPool(
+                ssl_context=ssl.create_default_context() if place.scheme == "https" else None,
+                proxy=_proxy(place),
+                max_connections=None,
+                max_keepalive_connections=1,
+                http2=place.scheme == "https",
+                retries=0,
+            )
+        return pool
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools.values():
+            with contextlib.suppress(Exception):
+                await pool.aclose()
+        self._pools.clear()
+
+
+def _proxy(place: Place) -> httpcore2.Proxy | None:
+    """The proxy that the environment names for a place (HTTP_PROXY, HTTPS_PROXY, NO_PROXY)."""
+    named = getproxies().get(place.scheme)
+    if not named or proxy_bypass(place.host):
+        return None
+    return httpcore2.Proxy(named if "://" in named else f"http://{named}")
+
+
+@contextlib.contextmanager
+def _as_unreachable(place: Place | None = None, *, head_came: bool = False) -> Iterator[None]:
+    """Say in words what went wrong on a connection."""
     try:
-        tls = ssl.create_default_context() if place.scheme == "https" else None
-        reader, writer = await asyncio.open_connection(place.host, place.port, ssl=tls)
-    except OSError as error:
-        raise Unreachable(f"{place.scheme}://{place.authority} cannot be reached: {error.strerror or error}") from None
-    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 20)
-    framing = [(b"Content-Length", str(len(body)).encode())] if body or method == "POST" else []
-    fields = [(b"Host", place.authority.encode()), *headers, *framing]
-    reply = Reply(connection, reader, writer)
-    try:
-        sent = connection.send(h11.Request(method=method.encode(), target=target.encode("latin-1"), headers=fields)) or b""
-        if body:
-            sent += connection.send(h11.Data(data=body)) or b""
-        sent += connection.send(h11.EndOfMessage()) or b""
-        writer.write(sent)
-        await writer.drain()
-        await reply.read_head()
-    except (OSError, h11.LocalProtocolError) as error:
-        await reply.close()
-        raise Unreachable(f"the request could not be sent ({error})") from None
-    except BaseException:
-        writer.close()
-        raise
-    return reply
+        yield
+    except (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError) as error:
+        where = f"{place.scheme}://{place.authority}" if place is not None else "the server"
+        raise Unreachable(f"{where} cannot be reached: {_reason(error)}") from None
+    except httpcore2.RemoteProtocolError as error:
+        if not head_came and "without sending a response" in str(error):
+            raise Unreachable("the connection was closed before an answer came") from None
+        raise Unreachable(f"the answer broke off ({error})") from None
+    except (httpcore2.LocalProtocolError, httpcore2.WriteError) as error:
+        raise Unreachable(f"the request could not be sent ({_reason(error)})") from None
+    except (httpcore2.NetworkError, httpcore2.TimeoutException, OSError) as error:
+        raise Unreachable(f"the connection broke ({_reason(error)})") from None
+
+
+def _reason(error: BaseException) -> str:
+    """What the system said, below what the library made of it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return str(cause.strerror)
+        if isinstance(cause, OSError) and str(cause) and "All connection attempts failed" not in str(cause):
+            return str(cause)
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__

@@ -1,15 +1,17 @@
 """The whole of an audit: several traces together, with their lines still in the spools. Every format is written from it."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from mcp_wiretap import __version__
 from mcp_wiretap.report.collect import Input, SilencedCount, Trace
+from mcp_wiretap.report.record import optional, text
 from mcp_wiretap.report.spool import Joined, Section, Spool
 from mcp_wiretap.report.tally import Tally
-from mcp_wiretap.rule import Rule
+from mcp_wiretap.rule import Rule, RuleFile
 from mcp_wiretap.trace.finding import RANK
 
 SCHEMA = 1
@@ -24,16 +26,19 @@ class Audit:
     spool: Joined
     rules: dict[str, Rule]  # the rules that were at work, by id
     fail_on: str = "error"
+    rule_files: list[RuleFile] = field(default_factory=list)  # the plain files that some of them are of
 
     @classmethod
-    def of(cls, traces: list[tuple[Trace, Spool]], rules: list[Rule], fail_on: str = "error") -> "Audit":
+    def of(
+        cls, traces: list[tuple[Trace, Spool]], rules: list[Rule], fail_on: str = "error", rule_files: Iterable[RuleFile] = ()
+    ) -> "Audit":
         """Put the traces together, in the order given."""
         tally = Tally()
         silenced: dict[tuple[str, str, str], SilencedCount] = {}
         for trace, _ in traces:
             tally.add(trace.tally)
             for entry in trace.silenced:
-                key = (entry.rule, entry.endpoint, entry.reason)
+                key = (entry.rule, entry.endpoint, entry.told)
                 if key in silenced:
                     silenced[key].count += entry.count
                 else:
@@ -45,6 +50,7 @@ class Audit:
             Joined(spool for _, spool in traces),
             {rule.id: rule for rule in rules},
             fail_on,
+            list(rule_files),
         )
 
     def lines(self, section: Section) -> Iterator[str]:
@@ -72,8 +78,15 @@ class Audit:
         return 1 if self.fail_on != "never" and self.tally.worst() >= RANK[self.fail_on] else 0
 
     @property
-    def tool(self) -> dict[str, str]:
-        return {"name": NAME, "version": __version__}
+    def tool(self) -> dict[str, Any]:
+        """What wrote the report, and whose code ran for it beside that of installed packs."""
+        tool: dict[str, Any] = {"name": NAME, "version": __version__}
+        if self.rule_files:
+            tool["rules"] = [
+                {"file": text(file.path), "sha256": sha256(file.source).hexdigest(), "project": optional(file.project)}
+                for file in self.rule_files
+            ]
+        return tool
 
     @property
     def summary(self) -> dict[str, int]:

@@ -31,6 +31,10 @@ class SilencedCount:
     endpoint: str
     count: int
     reason: str
+    told: str  # the reason for people: where it stands, too, if not where one would look
+
+    def as_json(self) -> dict[str, str | int]:
+        return {"rule": self.rule, "endpoint": self.endpoint, "count": self.count, "reason": self.reason}
 
 
 @dataclass(slots=True)
@@ -93,7 +97,7 @@ class Collector:
         self.tally.drop("conversations", inspector.conversations.dropped)
         self.tally.drop("findings", book.suppressed)
         silenced = [
-            SilencedCount(silence.rule, silence.endpoint or "*", count, silence.reason)
+            SilencedCount(silence.rule, silence.endpoint or "*", count, silence.reason, silence.told)
             for silence, count in book.silenced.items()
             if count
         ]

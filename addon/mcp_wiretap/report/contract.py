@@ -17,7 +17,7 @@ def write(audit: Audit, out: TextIO) -> None:
     _list(out, "findings", audit.lines("finding"))
     _list(out, "unchecked", audit.lines("unchecked"))
     _list(out, "faults", audit.lines("fault"))
-    _list(out, "silenced", (encode(asdict(s)) for s in audit.silenced))
+    _list(out, "silenced", (encode(s.as_json()) for s in audit.silenced))
     out.write(f'"dropped": {encode(audit.tally.dropped)},\n')
     out.write(f'"summary": {encode(audit.summary)}' + "}\n")
 

@@ -20,7 +20,7 @@ def write(audit: Audit, out: TextIO) -> None:
         for line in audit.lines(section):
             out.write(f"{start}{line[1:]}\n")
     for silenced in audit.silenced:
-        _line(out, {"type": "silenced", **asdict(silenced)})
+        _line(out, {"type": "silenced", **silenced.as_json()})
     _line(out, {"type": "dropped", **audit.tally.dropped})
     _line(out, {"type": "summary", **audit.summary})
 

@@ -272,7 +272,7 @@ class _Report:
             return
         self._heading(f"Silenced: {sum(entry.count for entry in silenced)}")
         for entry in silenced[:SHOWN]:
-            self._wrapped(f"{entry.count} {self.glyphs.times} {entry.rule} at {entry.endpoint}: {entry.reason}", "", indent=2)
+            self._wrapped(f"{entry.count} {self.glyphs.times} {entry.rule} at {entry.endpoint}: {entry.told}", "", indent=2)
         self._more(len(silenced) - SHOWN, "entry", "entries")
 
     def _own_limits(self) -> None:

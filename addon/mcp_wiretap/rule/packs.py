@@ -32,7 +32,7 @@ class RuleFile:
         try:
             return cls(path, Path(path).read_bytes())
         except OSError as error:
-            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+            raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error.strerror}") from None
 
 
 class _OfSource(SourceFileLoader):

@@ -42,6 +42,12 @@ class Silence:
     rule: str
     endpoint: str
     reason: str
+    source: str = ""  # the project file that says so, where it is of a directory above
+
+    @property
+    def told(self) -> str:
+        """The reason, and where it stands if not where one would look."""
+        return f"{self.reason} ({self.source})" if self.source else self.reason
 
 
 @dataclass(slots=True, frozen=True)

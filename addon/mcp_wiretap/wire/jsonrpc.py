@@ -11,13 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, count
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Literal
 
+from mcp_wiretap.wire.pace import breathe
+
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 200
-MAX_ITEMS = 10_000  # of a batch: every item becomes a message that is judged
+MAX_ITEMS = 1_000  # of a batch: every item becomes a message that is judged
+MAX_VALUES = 1_000_000  # JSON values of one message: `[[],[],...` of 8 MB would be ten times as much as Python objects
+MAX_ARRAYS = 100_000  # and arrays, which are read without a rest
+_LARGE = 64 << 10  # characters that are read without a rest
 _MOST_DUPLICATES = 20
 _HEAD = 300  # characters
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
@@ -92,7 +97,7 @@ class Reading:
     surrogates: bool = False
     size: int = 0
     unread: int = 0  # items of a batch past the limit
-    head: str = ""  # of a body that is plain text: how it begins
+    head: str = ""  # of a body that is no JSON: how it begins
 
 
 def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
@@ -121,6 +126,7 @@ def read_lines(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     readings: list[Reading] = []
     for value in _values(text):
+        breathe()
         reading = read_text(value, max_bytes=max_bytes, max_depth=max_depth)
         if reading.kind != "single":
             break
@@ -157,15 +163,22 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
     if text[start] not in '{["-0123456789tfn':
         offset, head = _bytes_before(text, start), text[start : start + _HEAD]
         return Reading("not-json", problem=f"begins with {text[start]!r}", offset=offset, size=size, head=head)
-    # Only what may be too deep is looked at bracket by bracket.
-    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
-        return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=size)
+    # Only what may be too deep, or too much, is looked at bracket by bracket.
+    if text.count("[") + text.count("{") > max_depth:
+        structure = _structure(text)
+        if _depth(structure, max_depth) > max_depth:
+            return Reading("too-deep", problem=f"nested more than {max_depth} deep", size=size)
+        if structure.count(b"[") > MAX_ARRAYS:
+            return Reading("too-large", problem=f"more than {MAX_ARRAYS} arrays", size=size)
+    if size > _LARGE and text.count(",") > MAX_VALUES and _structure(text, b",").count(b",") > MAX_VALUES:
+        return Reading("too-large", problem=f"more than {MAX_VALUES} JSON values", size=size)
+    usual = _USUAL if size <= _LARGE else _USUAL_PACED
     duplicates: list[str] = []
     try:
         try:
             if "-0" in text and _MINUS_ZERO.search(text):
                 raise _Unusual
-            value, end = _USUAL.raw_decode(text, start)
+            value, end = usual.raw_decode(text, start)
         except json.JSONDecodeError:
             raise
         except (_Unusual, ValueError):
@@ -173,7 +186,8 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
         if end != size and text[end:].strip(_SPACE):
             raise json.JSONDecodeError("Extra data", text, end + len(text[end:]) - len(text[end:].lstrip(_SPACE)))
     except json.JSONDecodeError as error:
-        return Reading("not-json", problem=f"{error.msg} at {error.pos}", offset=_bytes_before(text, error.pos), size=size)
+        problem, offset = f"{error.msg} at {error.pos}", _bytes_before(text, error.pos)
+        return Reading("not-json", problem=problem, offset=offset, size=size, head=text[start : start + _HEAD])
     except _Constant as error:
         return Reading("not-json", problem=f"{error} is not JSON", size=size)
     except (ValueError, RecursionError, ArithmeticError) as error:
@@ -213,8 +227,23 @@ def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def _paced[T, R](make: Callable[[T], R]) -> Callable[[T], R]:
+    """`make`, with a rest now and then: what calls it is a loop of C over a long text."""
+    ticks = count(1)
+
+    def paced(given: T) -> R:
+        if not next(ticks) % 64:
+            breathe()
+        return make(given)
+
+    return paced
+
+
 # Made once: making a decoder costs as much as reading a small body with it.
 _USUAL = json.JSONDecoder(object_pairs_hook=_unique, parse_float=ExactFloat, parse_constant=_no_constant)
+_USUAL_PACED = json.JSONDecoder(
+    object_pairs_hook=_paced(_unique), parse_float=_paced(ExactFloat), parse_int=_paced(int), parse_constant=_no_constant
+)
 _MINUS_ZERO = re.compile(r"-0(?![0-9.eE])")
 
 
@@ -229,7 +258,7 @@ def _exact_decoder(duplicates: list[str]) -> json.JSONDecoder:
         return made
 
     return json.JSONDecoder(
-        object_pairs_hook=pairs, parse_float=ExactFloat, parse_int=_integer, parse_constant=_no_constant
+        object_pairs_hook=_paced(pairs), parse_float=_paced(ExactFloat), parse_int=_paced(_integer), parse_constant=_no_constant
     )  # fmt: skip
 
 
@@ -241,18 +270,32 @@ def _bytes_before(text: str, position: int) -> int:
     return len(text[:position].encode("utf-8", "surrogatepass"))
 
 
-_NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
-def _depth(text: str) -> int:
-    """How deep arrays and objects nest; strings are skipped. Linear, and without a step of Python for each bracket."""
+def _structure(text: str, marks: bytes = b"[]{}") -> bytes:
+    """These marks, where they are not inside of strings. Linear, and without a step of Python for each."""
     if "\\" in text:
         # A run of backslashes inside a string escapes itself in pairs; what is left over escapes a quote.
         text = text.replace("\\\\", "").replace('\\"', "")
-    structure = text.encode("utf-8", "surrogatepass").translate(None, _NO_STRUCTURE)
-    steps = b"".join(structure.split(b'"')[::2]).translate(_STEPS)
-    return max(accumulate(memoryview(steps).cast("b")), default=0)
+        breathe()
+    others = bytes(set(range(256)) - set(marks + b'"'))
+    found = text.encode("utf-8", "surrogatepass").translate(None, others)
+    breathe()
+    return b"".join(found.split(b'"')[::2])
+
+
+def _depth(structure: bytes, most: int) -> int:
+    """How deep arrays and objects nest; no more is known than that it is deeper than `most`."""
+    deepest = level = 0
+    for start in range(0, len(structure), _LARGE):
+        steps = memoryview(structure[start : start + _LARGE].translate(_STEPS)).cast("b")
+        levels = list(accumulate(steps, initial=level))
+        deepest, level = max(deepest, max(levels)), levels[-1]
+        if deepest > most:
+            break
+        breathe()
+    return deepest
 
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -261,7 +304,10 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 def _has_surrogate(value: Any) -> bool:
     stack = [value]
+    ticks = count(1)
     while stack:
+        if not next(ticks) % 256:
+            breathe()
         item = stack.pop()
         if isinstance(item, str):
             if not item.isascii() and _SURROGATE.search(item):

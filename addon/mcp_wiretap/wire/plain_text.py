@@ -143,7 +143,7 @@ def _joined(one: str, other: str) -> str:
     """`one: other`, and one of them where the other adds nothing."""
     if not other or other.lower() in one.lower():
         return one
-    return other if one.lower() in other.lower() else f"{one}: {other}"
+    return other if other.lower().startswith(one.lower()) else f"{one}: {other}"
 
 
 def _one_spaced(text: str) -> str:

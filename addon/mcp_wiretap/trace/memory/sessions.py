@@ -1,6 +1,7 @@
 """Legacy sessions: who minted them, what was negotiated, and which requests are waiting for an answer on another stream.
 
-A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GET stream that announced the POST address.
+A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GET stream that announced the POST address. On stdio
+it is the process.
 Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transports#http-with-sse.
 """
 
@@ -8,6 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Message, Session
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
@@ -27,6 +29,8 @@ class Sessions:
         self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
         self._stateless: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, auth
+        self._processes: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, connection: legacy ones on stdio
+        self._agreed: Recent[tuple[str, str, str], str] = Recent(most)  # endpoint, auth, program -> revision
         self._asked: deque[tuple[Session, Any, float, int]] = deque()  # session, id key, time, size; answered ones, too
         self._asked_bytes = 0
         self.dropped = 0
@@ -46,9 +50,12 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         yield from self._by_id.values()
         yield from self._announced.values()
+        yield from self._processes.values()
 
     def find(self, exchange: Exchange) -> Session | None:
         """The session that a request names; None without one. A session that ended is still found (`live` is False)."""
+        if exchange.endpoint.on_stdio:
+            return self._processes.get((exchange.endpoint.url, exchange.connection))
         announced = self._announced.get(exchange.url + ("?" + exchange.query if exchange.query else ""))
         if announced is not None:
             return announced
@@ -76,13 +83,23 @@ class Sessions:
         """initialize succeeded: the session it opened, or None when the server gave no id (a stateless legacy server)."""
         request = answer.request
         session = exchange.session
-        if session is None or session.transport != "http+sse":
+        if exchange.endpoint.on_stdio:  # initialize makes the process a legacy one; again, it begins anew
+            session = Session("", exchange.endpoint, "stdio", exchange.started)
+            self._put(self._processes, (exchange.endpoint.url, exchange.connection), session)
+        elif session is None or session.transport != "http+sse":
             fields = exchange.response_fields
             session_id = fields.first("mcp-session-id") if fields is not None else None
             if not session_id:
+                agreed = answer.result.get("protocolVersion")
+                self._agreed.put(_client(exchange), agreed[:_LONGEST_VERSION] if isinstance(agreed, str) else "")
                 return None
-            session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
-            self._put(self._by_id, (exchange.endpoint.url, session_id), session)
+            key = (exchange.endpoint.url, session_id)
+            used = self._by_id.get(key)
+            if used is not None and not used.initialize_flow and used.live and used.started >= exchange.started:
+                session = used  # the client went on as soon as it had the event, while the stream was still open
+            else:
+                session = Session(session_id, exchange.endpoint, "streamable", exchange.started)
+                self._put(self._by_id, key, session)
         result = answer.result
         version = result.get("protocolVersion")
         session.initialize_flow, session.confirmed = exchange.flow, True
@@ -94,6 +111,10 @@ class Sessions:
             session.client_capabilities = _object(request.params.get("capabilities"))
         return session
 
+    def agreed(self, exchange: Exchange) -> str | None:
+        """The revision that initialize agreed on with this client (its Authorization and User-Agent) without a session."""
+        return self._agreed.get(_client(exchange)) if len(self._agreed) else None
+
     def stateless(self, exchange: Exchange) -> Session:
         """Where messages of a server that gives no session id are paired: by endpoint and Authorization (id "")."""
         key = (exchange.endpoint.url, exchange.auth)
@@ -102,6 +123,12 @@ class Sessions:
             session = Session("", exchange.endpoint, "streamable", exchange.started)
             self._put(self._stateless, key, session)
         return session
+
+    def process_ended(self, exchange: Exchange) -> None:
+        """The process that this exchange stands for has ended, and its session with it."""
+        session = self._processes.get((exchange.endpoint.url, exchange.connection))
+        if session is not None:
+            session.ended_at, session.ended_why = exchange.ended, "the process ended"
 
     def announce(self, exchange: Exchange, address: str, at: float) -> Session:
         """The `endpoint` event of an HTTP+SSE stream: POSTs to that address belong to it."""
@@ -123,11 +150,16 @@ class Sessions:
         """Forget what is over the limit: the sessions that were not used for the longest time."""
         for table in (self._by_id, self._announced, self._stateless):
             self._shrink(table)
+        self._agreed.shrink()
 
     def _shrink(self, table: OrderedDict[Any, Session]) -> None:
         while len(table) > self._most():
             table.popitem(last=False)
             self.dropped += 1
+
+
+def _client(exchange: Exchange) -> tuple[str, str, str]:
+    return exchange.endpoint.url, exchange.auth, (exchange.request_fields.first("user-agent") or "")[:200]
 
 
 def _object(value: Any) -> dict[str, Any] | None:
