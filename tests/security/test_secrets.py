@@ -165,6 +165,7 @@ def test_what_one_place_shows_to_be_secret_is_masked_wherever_it_is_repeated() -
         ("x%3D{0}%22", "x%3D{1}%22"),
         ("a\\n{0}", "a\\n{1}"),
         ("{0:.12}other", "{0:.12}other"),
+        ("tools of Zq8v", "tools of Zq8v"),
         ("unlike {0:.7}", "unlike {0:.7}"),
     ],
 )
@@ -175,6 +176,13 @@ def test_known_secrets_in_texts(text: str, shown: str) -> None:
     with knowing(known):
         assert concealed(text.format(secret)) == shown.format(secret, mask(secret))
     assert concealed(text.format(secret)) == text.format(secret)
+
+
+def test_a_state_that_begins_with_a_name_does_not_hide_the_name() -> None:
+    known = KnownSecrets()
+    known.add("get_weather:step1:Zq8vK2mN4pR7")
+    for text in ("get_weather", "tools/call get_weather", "get_weather…", "call get_weather:step1"):
+        assert known.masked(text) == text
 
 
 def test_a_word_of_the_protocol_is_no_secret_elsewhere_and_the_table_is_bounded() -> None:

@@ -13,7 +13,7 @@ from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
 from mcp_wiretap.rule import RuleBook
-from mcp_wiretap.wire.secret import visible
+from mcp_wiretap.wire.secret import concealed, visible
 
 MOST_TRIED = 100  # ports after the first
 

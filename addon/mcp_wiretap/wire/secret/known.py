@@ -127,14 +127,9 @@ class KnownSecrets:
                 end = start + len(spelling)
                 if not text.startswith(spelling, start):
                     rest = text[start:end].partition("…")[0]
-                    if not (
-                        len(rest) >= _HEAD
-                        and (start + len(rest) == len(text) or len(rest) < end - start)
-                        and spelling.startswith(rest)
-                        and text[start + len(rest) : start + len(rest) + 1] in ("", "…")
-                    ):
-                        continue
                     end = start + len(rest)
+                    if len(rest) < _HEAD or not spelling.startswith(rest) or not _looks_cut(rest, text[end : end + 1]):
+                        continue
                 parts += (text[position:start], instead)
                 position = end
                 break
@@ -218,6 +213,12 @@ class KnownSecrets:
                 self.add(value)
         if "=" in text:
             self.learn_query(text)
+
+
+def _looks_cut(rest: str, after: str) -> bool:
+    """Whether the beginning of a secret is all that is left of one. A state may begin with the name of the tool that it is of,
+    and a name is no secret."""
+    return names.looks_random(rest) if not after else after == "…" and not names.is_readable(rest)
 
 
 def _read(raw: str) -> str:
