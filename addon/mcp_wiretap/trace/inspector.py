@@ -23,6 +23,7 @@ from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
+from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
@@ -38,6 +39,7 @@ from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
 from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.streams.loops import Loops
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
@@ -71,9 +73,11 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Rounds,
     Discoveries,
     Lists,
+    UnreadPages,
     Authorization,
     ProgressTokens,
     Listens,
+    Loops,
     Broken,
     Tasks,
     Usage,
