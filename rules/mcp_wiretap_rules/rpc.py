@@ -19,6 +19,8 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer
+from mcp_wiretap_rules import shapes
+from mcp_wiretap_rules.hdr import JSON, is_mcp_message, media_type
 
 INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -1027,7 +1029,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         return
     if reading.messages and all(m.kind != "invalid" for m in reading.messages):
         return
-    if exchange.over and _is_told(exchange, "RPC021"):
+    if exchange.over and is_told(exchange, "RPC021"):
         return
     nameless = next(
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
@@ -1056,7 +1058,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     )
 
 
-def _is_told(exchange: Exchange, id: str) -> bool:
+def is_told(exchange: Exchange, id: str) -> bool:
     """Whether the rule has spoken of this exchange already: one that looks at it at its beginning and at its end."""
     return any(f.rule == id for f in exchange.findings) or any(s.rule in (id, id[:3], "*") for s in exchange.silenced)
 
@@ -1448,3 +1450,69 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
                 [evidence(message.place("params", "requestId"), target.value, "a running request")],
                 related=(target.flow,) if target.flow else (),
             )
+
+
+@rule(
+    "RPC032",
+    "answer-not-jsonrpc",
+    "Answer is JSON, but not JSON-RPC",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("mcp",),
+    sorts=("body",),
+    transport=("http",),
+)
+def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
+    """A request that is not refused is answered with a JSON-RPC response: `jsonrpc`, the id of the request, and `result` or
+    `error`.
+
+    Why: the client finds no answer to its request in such a body, and waits for one or gives up.
+
+    Fix: wrap what the method gives in `{"jsonrpc": "2.0", "id": ..., "result": ...}`, and look for a gateway or an API behind it
+    that answers in its own form.
+
+    Wrong::
+
+        modern tools/list
+          -> 200 application/json {"tools": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    request, reading, status = exchange.request, exchange.answer_reading, exchange.status
+    if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
+        return
+    if reading is None or exchange.ended_by != "complete" or exchange.answer is not None or not is_mcp_message(exchange):
+        return
+    if reading.kind != "not-rpc" and not (reading.kind == "batch" and not reading.messages):
+        return
+    if status == 202 and (exchange.over_http_sse or not exchange.request_fields.names_starting("mcp-")):
+        return  # HTTP+SSE accepts every message so, with any body
+    if exchange.response_fields is None or media_type(exchange.response_fields.first("content-type")) != JSON:
+        return  # HDR018 speaks of the Content-Type
+    value = reading.value
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and "error" in value:
+        return  # RPC009
+    known = shapes.members_of(request.method or "")
+    bare = isinstance(value, dict) and not known.isdisjoint(value)
+    yield Finding(
+        f"the answer to {one_line(request.method or '', 60)} is JSON, but no JSON-RPC message: {_what_it_is(value)}"
+        + ("; it looks like a bare result: wrap it in {jsonrpc, id, result}" if bare else ""),
+        [evidence("response.body:", dumps(value, most=200), "an object with jsonrpc, id and result or error")],
+    )
+
+
+def _what_it_is(value: object) -> str:
+    if isinstance(value, dict):
+        names = ", ".join(one_line(name, 40) for name in list(value)[:6])
+        return f"members {names}" + (" ..." if len(value) > 6 else "") if value else "an empty object"
+    if isinstance(value, list):
+        return f"an array of {len(value)}" if value else "an empty array"
+    return one_line(dumps(value, most=60), 60)
