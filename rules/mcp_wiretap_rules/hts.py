@@ -1830,8 +1830,9 @@ def host_or_origin_refused(exchange: Exchange) -> Iterator[Finding]:
     name = fields.first("origin") if topic == "origin" else exchange.authority or own.netloc
     asked = uri.host(name or "") or uri.host("//" + (name or "")) or ""
     its_own = asked == sites.host(exchange.url) or (topic == "origin" and asked == uri.host("//" + (exchange.authority or "")))
-    elsewhere = topic != "origin" and _tidy(own.scheme, name or "") != _tidy(own.scheme, own.netloc)
-    option = "; behind a reverse proxy try keep_host_header, on or off" if elsewhere or exchange.reverse else ""
+    differs = _tidy(own.scheme, name or "") != _tidy(own.scheme, own.netloc)
+    elsewhere = topic != "origin" and (differs or exchange.reverse)
+    option = "; behind a reverse proxy try keep_host_header, on or off" if elsewhere else ""
     header = "Origin" if topic == "origin" else "Host"
     yield Finding(
         f"refuses {header} {one_line(name or '', 60)} (DNS rebinding protection?){option}",
