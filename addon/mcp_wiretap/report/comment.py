@@ -1,12 +1,13 @@
 """An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
 
-ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])][: MESSAGE [ID] (+k)]
+ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
 
 WORDS are the other side's own. A warning or an error is the headline; notes are counted where the words say more.
 """
 
 import re
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
 from mcp_wiretap.trace.summary.error_words import quoted
@@ -45,6 +46,8 @@ def _comment(exchange: Exchange) -> str:
         line += f" {took}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
+    if exchange.change is not None:
+        line += f" ({change.short(exchange.change)})"
     return line + _finding(exchange)
 
 
@@ -262,8 +265,9 @@ def _metadata(exchange: Exchange) -> dict[str, str | int]:
 
 
 def _notes(exchange: Exchange) -> str:
-    """Faults of ours, what was not kept, what was not checked."""
-    notes = [f"fault in {where}: {error}" for where, error in exchange.faults]
+    """What was changed at the proxy, faults of ours, what was not kept, what was not checked."""
+    notes = [f"changed: {sentence}" for sentence in (change.sentences(exchange.change) if exchange.change is not None else ())]
+    notes += [f"fault in {where}: {error}" for where, error in exchange.faults]
     notes += [f"unchecked: {u.what}: {u.why}" for u in exchange.unchecked]
     return "; ".join(shown(note, VALUE) for note in notes[:20])
 
