@@ -156,6 +156,7 @@ class HeaderCheck:
     expected: str | None = None  # what the header should read
     problems: frozenset[str] = frozenset()  # all that is wrong with it, in the words of `mirror`; a verdict says but one
     doubt: str = ""  # why its faults are less than certain
+    secret: bool = False  # of an argument that its tool declares as secret: the values are masked
 
 
 @dataclass(slots=True, frozen=True)

@@ -16,7 +16,7 @@ from mcp_wiretap.trace.schema.annotations import Mirror, is_unsafe
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire.headers import Comparison, Fields
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps
-from mcp_wiretap.wire.secret import mask
+from mcp_wiretap.wire.secret import know, mask
 
 # What an older definition may explain.
 _WRONG = frozenset(
@@ -198,8 +198,11 @@ def _text(value: Any) -> str:
 
 
 def _hidden(check: HeaderCheck, mirror: Mirror) -> HeaderCheck:
-    """The values of a parameter that is a secret are never shown."""
+    """The values of a parameter that is a secret are never shown, here and elsewhere."""
     if mirror.secret:
+        check.secret = True
+        for value in (check.raw, check.decoded, check.body):
+            know(value)
         check.raw, check.decoded, check.body, check.expected = (
             mask(v) if v is not None else None for v in (check.raw, check.decoded, check.body, check.expected)
         )
