@@ -717,7 +717,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         return
     if status == 202 and not exchange.request_fields.names_starting("mcp-"):
         # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
-        if not exchange.over_http_sse:
+        if request.rpc.id is None:
+            text = f"HTTP 202 accepts {say(request.method)}, whose id is null, as if it were a notification"
+            yield Finding(text, [evidence("response.status", status, "HTTP 400 with -32600")], "info")
+        elif not exchange.over_http_sse:
             yield Finding(
                 f"HTTP 202 answers {request.method}, as on HTTP+SSE, but no endpoint event was seen",
                 [evidence(where, value, f"{JSON} or {SSE}")],

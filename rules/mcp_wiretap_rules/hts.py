@@ -30,7 +30,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import one_line, shown
 from mcp_wiretap_rules import sites
 
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -649,6 +649,7 @@ def _said_in_body(exchange: Exchange) -> str:
     sep="2243",
     sorts=("result",),
     transport=("http",),
+    structural=True,
 )
 def header_fault_accepted(message: Message) -> Iterator[Finding]:
     """A server that reads the body refuses a request whose mirrored headers are missing, undecodable or not what the body says.
@@ -670,19 +671,30 @@ def header_fault_accepted(message: Message) -> Iterator[Finding]:
           -> error -32020
     """
     exchange = _asked(message)
-    if exchange is None or message.rpc.kind != "result" or exchange.claim.kind != "modern":
+    if exchange is None or message.rpc.kind != "result" or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
-    if not isinstance(message.result.get("resultType"), str):
+    kind = message.result.get("resultType")
+    typed = isinstance(kind, str)
+    if not typed and (exchange.endpoint.modern is None or request_faults.envelope_faults(exchange)):
         return
     found = [f for f in request_faults.header_faults(exchange) if not _is_missing_task_name(exchange, f)]
+    if exchange.claim.kind == "modern-unknown":  # that the header says something else is a fault whatever the envelope names
+        found = [f for f in found if _is_of_version(f) and f.check is not None and f.check.raw is not None]
+    if not typed:  # without the version header a dual-era server may take it for a request of 2025-03-26
+        found = [f for f in found if not (_is_of_version(f) and f.check is not None and f.check.raw is None)]
     if not found:
         return
     worst = min(found, key=lambda f: bool(f.doubt))
+    where = message.place("result", "resultType") if typed else message.place("result")
     yield Finding(
         f"{worst.what}, and the server processed the request",
-        [_header(worst), evidence(message.place("result", "resultType"), message.result["resultType"], "HTTP 400 with -32020")],
+        [_header(worst), evidence(where, kind if typed else "a result", "HTTP 400 with -32020")],
         severity="warning" if worst.doubt else None,
     )
+
+
+def _is_of_version(fault: Fault) -> bool:
+    return fault.check is not None and fault.check.header == "MCP-Protocol-Version"
 
 
 def _is_missing_task_name(exchange: Exchange, fault: Fault) -> bool:
@@ -1320,12 +1332,45 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     if exchange.http_method != "POST" or status not in (301, 302, 303, 307, 308) or exchange.kind != "mcp":
         return
     fields = exchange.response_fields
-    target = fields.first("location") if fields is not None else None
+    location = fields.first("location") if fields is not None else None
+    target = uri.resolve(exchange.url, location or "")
+    to = shown(location, 80) if location else "no Location"
+    severity: Severity | None = "info" if status in (307, 308) else None
+    why = ""
+    if _SIGN_IN.search(target.path):
+        severity, why = None, ": a page to sign in, where an MCP client gets 401 with a challenge"
+    elif _leaves(exchange, target.scheme, target.netloc):
+        down = target.scheme == "http" and exchange.url.startswith("https:")
+        sure = down or not exchange.reverse  # else the public origin may not be known
+        if exchange.auth and sure:
+            severity, why = None, ", another origin: clients drop Authorization there"
+        elif down:
+            severity, why = None, ", out of HTTPS"
+        else:
+            why = ", another origin"
     yield Finding(
-        f"the POST was redirected with HTTP {status}",
-        [evidence("response.status", status), evidence("response.header:Location", target)],
-        severity="info" if status in (307, 308) else None,
+        f"the POST was redirected with HTTP {status} to {to}{why}",
+        [evidence("response.status", status), evidence("response.header:Location", location, "the final URL, used at once")],
+        severity=severity,
     )
+
+
+_SIGN_IN = re.compile(
+    r"(?:^|[/_-])(?:sign-?_?in|log-?_?in|sso|authenticate|auth/(?:start|redirect)|oauth2/(?:start|sign_in))(?:[/._?-]|$)", re.I
+)
+
+
+def _leaves(exchange: Exchange, scheme: str, netloc: str) -> bool:
+    """Whether a redirect leads away from the endpoint's origin: as the client named it, and as the proxy did."""
+    if not netloc:
+        return False
+    own = uri.split(exchange.url)
+    hosts = {_tidy(own.scheme, own.netloc), _tidy(own.scheme, exchange.authority or "")}
+    return _tidy(scheme, netloc) not in hosts or (own.scheme == "https" and scheme == "http")
+
+
+def _tidy(scheme: str, netloc: str) -> str:
+    return netloc.lower().removesuffix(":443" if scheme == "https" else ":80")
 
 
 @rule(
@@ -1728,4 +1773,71 @@ def always_failed(exchange: Exchange) -> Iterator[Finding]:
         f"every request was answered {exchange.status}{code}{quote} ({count} of {count}, {len(told.methods)} methods)",
         shown,
         related=tuple(told.repeat.related),
+    )
+
+
+@rule(
+    "HTS029",
+    "host-or-origin-refused",
+    "Request refused for its Host or Origin",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#security--endpoint",
+    always=True,
+    kinds=("mcp",),
+    transport=("http",),
+)
+def host_or_origin_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that checks Host or Origin against DNS rebinding accepts the names by which its own clients call it.
+
+    Why: the refusal says little, and looks like a fault of the client. A foreign name that a server on a local address refuses
+    is what the check is for, and is a note.
+
+    Fix: add the name (with its port, if the server compares ports) to those allowed. Behind a reverse proxy try
+    `keep_host_header`, on or off.
+
+    Wrong::
+
+        legacy initialize
+          path http://mcp.example.com/mcp
+          authority mcp.example.com
+          -> 421 text/plain Invalid Host header
+
+    Right::
+
+        legacy initialize
+          path http://mcp.example.com/mcp
+          authority mcp.example.com
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    status, fields = exchange.status, exchange.request_fields
+    if status not in (400, 403, 421) or (
+        exchange.response_fields is not None and exchange.response_fields.has("www-authenticate")
+    ):
+        return
+    words = words_of(exchange)
+    topic = speaks_of(words.text, "origin", "host") if words is not None else None
+    if topic is None and status != 421:
+        return
+    if topic == "origin" and (not fields.has("origin") or status == 400):
+        return  # HTS010 says that the status is another one
+    if topic == "host" and status == 400 and words is not None and _REFUSING.search(words.text) is None:
+        return
+    own = uri.split(exchange.url)
+    name = fields.first("origin") if topic == "origin" else exchange.authority or own.netloc
+    asked = uri.host(name or "") or uri.host("//" + (name or "")) or ""
+    its_own = asked == sites.host(exchange.url) or (topic == "origin" and asked == uri.host("//" + (exchange.authority or "")))
+    differs = _tidy(own.scheme, name or "") != _tidy(own.scheme, own.netloc)
+    elsewhere = topic != "origin" and (differs or exchange.reverse)
+    option = "; behind a reverse proxy try keep_host_header, on or off" if elsewhere else ""
+    header = "Origin" if topic == "origin" else "Host"
+    yield Finding(
+        f"refuses {header} {one_line(name or '', 60)} (DNS rebinding protection?){option}",
+        [evidence(f"request.header:{header}", name), evidence("response.status", status)]
+        + ([Evidence(words.where, words.quote)] if words is not None else []),
+        severity=None if its_own else "info",
+        once=f"{header} {name}"[:200],
     )

@@ -1,5 +1,6 @@
 """RPC: the JSON-RPC envelope and its error codes (2026-07-28 basic/index#messages and the transport's message rules)."""
 
+import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
@@ -14,6 +15,7 @@ from mcp_wiretap.trace.operations.ids import (
     CancelTarget,
     Reuse,
 )
+from mcp_wiretap.trace.refusals.words import speaks_of
 from mcp_wiretap.trace.streams.lines import AnsweredBefore
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
@@ -436,11 +438,13 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
         return
     status = message.exchange.status or 0
     severity: Severity | None = None
+    probe = request.exchange.claim.modern  # its client falls back only when it has its answer
     if message.kind == "error" and status >= 400:
-        severity = "warning" if message.exchange.endpoint.modern else "info"
+        severity = "warning" if message.exchange.endpoint.modern or probe else "info"
     sent, got = one_line(dumps(request.rpc.id), 40), one_line(dumps(message.rpc.id), 40)
+    waits = ": a client waits for its own, and does not fall back" if probe and severity == "warning" else ""
     yield Finding(
-        f"the answer has id {got}, the request has {sent}",
+        f"the answer has id {got}, the request has {sent}{waits}",
         [evidence(message.place("id"), message.rpc.id, dumps(request.rpc.id))],
         severity,
     )
@@ -685,7 +689,7 @@ def undefined_reserved_code(message: Message) -> Iterator[Finding]:
     level="may-note",
     party="either",
     era="modern",
-    severity="info",
+    severity="warning",
     spec=f"{INDEX}#error-codes",
     sorts=("error",),
 )
@@ -694,7 +698,8 @@ def legacy_range_code(message: Message) -> Iterator[Finding]:
 
     Why: no client can act on such a code; it reads the text or gives up.
 
-    Fix: use a code that MCP defines where one fits, or a code outside -32768..-32000.
+    Fix: use a code that MCP defines where one fits, or a code outside -32768..-32000. Three codes of the draft have others now:
+    -32001 is -32020 (HeaderMismatch), -32003 is -32021, -32004 is -32022.
 
     Wrong::
 
@@ -711,8 +716,37 @@ def legacy_range_code(message: Message) -> Iterator[Finding]:
           -> error -32603
     """
     code = message.error_code
-    if code is not None and -32019 <= code <= -32000 and code != rev.RESOURCE_NOT_FOUND:
-        yield Finding(f"error code {code} has no meaning across servers", [evidence(message.place("error", "code"), str(code))])
+    if code is None or not -32019 <= code <= -32000 or code == rev.RESOURCE_NOT_FOUND:
+        return
+    place = message.place("error", "code")
+    now = _renumbered(message)
+    if now is not None:
+        text = f"{code} was {rev.error_name(now)} in the draft; it is {now} now"
+        told = message.exchange.endpoint.modern is not None and code != _DRAFT_MISMATCH  # of that HTS025 speaks
+        yield Finding(text, [evidence(place, str(code), str(now))], None if told else "info")
+        return
+    yield Finding(f"error code {code} has no meaning across servers", [evidence(place, str(code))], "info")
+
+
+_DRAFT_MISMATCH = -32001
+_MISMATCH_WORDS = re.compile(r"header ?mismatch|header.{0,80}does not match", re.I | re.S)
+_CAPABILITY_WORDS = re.compile(r"(?:missing|required|requires).{0,40}capabilit|capabilit.{0,40}(?:missing|required)", re.I | re.S)
+
+
+def _renumbered(message: Message) -> int | None:
+    """The code of now that a code of the draft stands for, by what the error says beside it: servers mean other things by the
+    same number."""
+    error = message.rpc.error if isinstance(message.rpc.error, dict) else {}
+    data, text = error.get("data"), error.get("message")
+    data, text = data if isinstance(data, dict) else {}, text[:1_000] if isinstance(text, str) else ""
+    match message.error_code:
+        case -32001 if _MISMATCH_WORDS.search(text):
+            return rev.HEADER_MISMATCH
+        case -32003 if isinstance(data.get("requiredCapabilities"), dict) or _CAPABILITY_WORDS.search(text):
+            return rev.MISSING_CAPABILITY
+        case -32004 if isinstance(data.get("supported"), list) or speaks_of(text, "version"):
+            return rev.UNSUPPORTED_VERSION
+    return None
 
 
 @rule(

@@ -21,6 +21,7 @@ from mcp_wiretap.pages.words import (
     size,
     status_state,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.report.words import plural
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.summary.clientele import client_key
@@ -80,6 +81,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "name": shown(exchange.name, 120) if exchange.name is not None else "",
         "kind": exchange.kind,
         "host": host(exchange.url),
+        "changed": change.short(exchange.change) if exchange.change is not None else "",
         "era": exchange.shown_era if exchange.kind == "mcp" else None,
         "status": status_state(exchange),
         "type": "sse" if exchange.stream is not None else shown(kind.rpartition("/")[2], 20),
@@ -260,6 +262,7 @@ def detail(exchange: Exchange, subject: Subject | None, zone: tzinfo | None, ope
         "got_headers": parts.headers(exchange.response_fields),
         "findings": parts.findings(exchange),
         "unchecked": parts.unchecked(exchange),
+        "changed": parts.changed(exchange, subject),
         "missing": subject is None,
         "rail": None,
         "request": None,
