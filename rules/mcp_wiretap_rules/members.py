@@ -93,7 +93,8 @@ def _members(node: Node, definitions: dict[str, Node]) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for part in node.get("allOf", ()):
         found |= _members(part, definitions)
-    return found | node.get("properties", {})
+    own: dict[str, Node] = node.get("properties", {})
+    return found | own
 
 
 def _required(node: Node, definitions: dict[str, Node]) -> frozenset[str]:

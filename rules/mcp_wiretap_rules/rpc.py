@@ -1489,18 +1489,18 @@ def message_members(message: Message) -> Iterator[Finding]:
     if not problems:
         return
     told = _told(message)
-    places = {problem: message.place(top, *problem.steps) for problem in problems}
-    left = [problem for problem in problems if problem.steps and not _is_told(places[problem], told)]
+    placed = [(problem, message.place(top, *problem.steps)) for problem in problems if problem.steps]
+    left = [(problem, place) for problem, place in placed if not _was_told(place, told)]
     if not left:
         return
-    worst: Severity = "error" if any(problem.severity == "error" for problem in left) else "warning"
+    worst: Severity = "error" if any(problem.severity == "error" for problem, _ in left) else "warning"
     more = len(left) - _SHOWN
-    words = "; ".join(f"{top}.{problem.words}" for problem in left[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    words = "; ".join(f"{top}.{problem.words}" for problem, _ in left[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
     yield Finding(
         words,
         [
-            evidence(places[problem], None if problem.absent else "null" if problem.value is None else problem.value)
-            for problem in left
+            evidence(place, None if problem.absent else "null" if problem.value is None else problem.value)
+            for problem, place in left
         ],
         worst,
     )
@@ -1548,7 +1548,7 @@ def _told(message: Message) -> set[str]:
     }
 
 
-def _is_told(place: str, told: set[str]) -> bool:
+def _was_told(place: str, told: set[str]) -> bool:
     """Whether a place, one within it, or what holds it, was named."""
     holder = place.rpartition("/")[0]
     within = place + "/"

@@ -2,8 +2,8 @@
 
     python -m harness.schema_tables FOLDER     FOLDER holds REVISION/schema.json, as `schema/` of the specification does
 
-A table keeps what a message must look like: types, required members, constants, choices. Descriptions, formats and bounds are left
-out, and so are definitions that no message needs. The tables are checked in: nothing is fetched when the package is built.
+A table keeps what a message must look like: types, required members, constants, choices. Descriptions, formats and bounds are
+left out, and so are definitions that no message needs. The tables are checked in: nothing is fetched when the package is built.
 """
 
 import json
