@@ -174,7 +174,7 @@ class _Compiler:
             return lambda value: any(fits(value) for fits in alternatives)
         if "const" in node or "enum" in node:
             allowed = [node["const"]] if "const" in node else node["enum"]
-            return lambda value: isinstance(value, str | int | float) and value in allowed
+            return lambda value: _is_one_of(value, allowed)
         wanted = _types(node)
         if wanted == ("object",):
             return self._object(node)
@@ -223,7 +223,7 @@ class _Explainer:
             self._alternatives(node["anyOf"], value, steps, required)
         elif "const" in node or "enum" in node:
             allowed = [node["const"]] if "const" in node else node["enum"]
-            if not isinstance(value, str | int | float) or value not in allowed:
+            if not _is_one_of(value, allowed):
                 self._add(steps, f"is {_quoted(value)}, not {_one_of(allowed)}", value, required)
         else:
             wanted = _types(node)
@@ -270,15 +270,29 @@ class _Explainer:
 
     def _by_constants(self, nodes: list[Node], value: dict[str, Any], steps: Steps) -> list[Node] | None:
         """Those whose constant members are as in the value; None, and said, where its member has a value that none of them has."""
-        constants = [{n: m["const"] for n, m in _members(node, self._definitions).items() if "const" in m} for node in nodes]
-        shared = [name for name in constants[0] if all(name in one for one in constants)]
-        for name in shared:
-            allowed = [one[name] for one in constants]
-            if name in value and value[name] not in allowed:
+        allowed = [self._choices(node) for node in nodes]
+        for name in [name for name in allowed[0] if all(name in one for one in allowed)]:
+            all_of_them = [choice for one in allowed for choice in one[name]]
+            if name in value and not _is_one_of(value[name], all_of_them):
                 place = (*steps, name)
-                self._add(place, f"is {_quoted(value[name])}, not {_one_of(allowed)}", value[name], required=True)
+                self._add(place, f"is {_quoted(value[name])}, not {_one_of(all_of_them)}", value[name], required=True)
                 return None
-        return [n for n, one in zip(nodes, constants, strict=True) if all(value.get(name, c) == c for name, c in one.items())]
+        return [
+            node
+            for node, one in zip(nodes, allowed, strict=True)
+            if all(name not in value or _is_one_of(value[name], choices) for name, choices in one.items())
+        ]
+
+    def _choices(self, node: Node) -> dict[str, list[Any]]:
+        """The members of an object that have one of a few values."""
+        found: dict[str, list[Any]] = {}
+        for name, member in _members(node, self._definitions).items():
+            resolved = _resolved(member, self._definitions)
+            if "const" in resolved:
+                found[name] = [resolved["const"]]
+            elif "enum" in resolved:
+                found[name] = resolved["enum"]
+        return found
 
     def _add(self, steps: Steps, words: str, value: Any, required: bool) -> None:
         name = path(*steps) if steps else "it"
@@ -291,6 +305,10 @@ class _Explainer:
 def _flattened(node: Node, definitions: dict[str, Node]) -> list[Node]:
     inner = [_resolved(one, definitions) for one in node["anyOf"]]
     return [each for one in inner for each in (_flattened(one, definitions) if "anyOf" in one else [one])]
+
+
+def _is_one_of(value: Any, allowed: list[Any]) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and value in allowed
 
 
 def _quoted(value: Any) -> str:
