@@ -14,6 +14,8 @@ from typing import Any
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 TABLES = Path(__file__).parents[2] / "rules" / "mcp_wiretap_rules" / "schemas"
 _KEPT = ("type", "const", "enum", "required")
+# Values that are numbers in the TypeScript source, which its translation makes integers: what users enter, and any JSON.
+_OF_ANY_NUMBER = frozenset({"ElicitResult", "JSONValue"})
 _EXTRA_RESULTS = {"task": "CreateTaskResult", "input_required": "InputRequiredResult"}
 
 
@@ -36,6 +38,8 @@ def table_of(schema: dict[str, Any]) -> dict[str, Any]:
         if name in definitions:
             results[key] = {"$ref": name}
     pruned = {name: _pruned(definition) for name, definition in definitions.items()}
+    for name in _OF_ANY_NUMBER & pruned.keys():
+        pruned[name] = _with_any_number(pruned[name])
     return {"params": params, "results": results, "definitions": _reached(pruned, (params, results))}
 
 
@@ -58,6 +62,14 @@ def _pruned(node: Any) -> dict[str, Any]:
     if "allOf" in node:
         kept["allOf"] = [_pruned(part) for part in node["allOf"]]
     return kept
+
+
+def _with_any_number(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _with_any_number(inner) for key, inner in node.items()}
+    if isinstance(node, list):
+        return [_with_any_number(inner) for inner in node]
+    return "number" if node == "integer" else node
 
 
 def _reached(definitions: dict[str, Any], roots: Any) -> dict[str, Any]:
