@@ -103,6 +103,14 @@ def _header_mismatch(subject: Subject, answer: Message) -> _Panel:
     record = subject.record
     if not record.claim.modern:
         return meaning, [], f"{OPEN}: the request does not claim the modern era, in which headers mirror the body"
+    given = subject.whole.at_server
+    if given is not None:  # the proxy changed the request: what counts is what the server was given
+        if not record.change or not (faulty := mirror.fatal(given)):
+            return meaning, [], f"{OPEN}: the proxy changed the request on its way to the server"
+        what = ", ".join(f"{c.header} says {c.raw if c.raw is not None else 'nothing'}, the body {c.body}" for c in faulty[:3])
+        return meaning, [], f"{RIGHT}: in what the server was given, {scalar(what)}"
+    if record.change is not None and record.change.unsure:
+        return meaning, [], f"{OPEN}: {record.change.unsure}"
     faulty = mirror.fatal(record)
     if faulty:
         items = []
