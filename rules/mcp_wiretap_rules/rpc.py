@@ -21,12 +21,8 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer
-<<<<<<< HEAD
-from mcp_wiretap_rules import members
-=======
-from mcp_wiretap_rules import shapes
+from mcp_wiretap_rules import members, shapes
 from mcp_wiretap_rules.hdr import JSON, is_mcp_message, media_type
->>>>>>> main
 
 INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -1491,7 +1487,6 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-<<<<<<< HEAD
     "RPC031",
     "message-members",
     "Message does not match the schema of its revision",
@@ -1593,7 +1588,9 @@ def _was_told(place: str, told: set[str]) -> bool:
     holder = place.rpartition("/")[0]
     within = place + "/"
     return place in told or (holder in told and holder.count("/") > 1) or any(where.startswith(within) for where in told)
-=======
+
+
+@rule(
     "RPC032",
     "answer-not-jsonrpc",
     "Answer is JSON, but not JSON-RPC",
@@ -1657,4 +1654,3 @@ def _what_it_is(value: object) -> str:
     if isinstance(value, list):
         return f"an array of {len(value)}" if value else "an empty array"
     return one_line(dumps(value, most=60), 60)
->>>>>>> main
