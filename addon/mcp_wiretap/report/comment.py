@@ -11,7 +11,7 @@ from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
 from mcp_wiretap.trace.summary.error_words import quoted
-from mcp_wiretap.wire import secret
+from mcp_wiretap.wire import cors, secret
 from mcp_wiretap.wire.revision import error_name
 
 NAME = 120  # characters of a name or a method: a line is read at a glance, the whole name is in the content view
@@ -46,6 +46,8 @@ def _comment(exchange: Exchange) -> str:
         line += f" {took}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
+    if exchange.held:
+        line += f" ({exchange.held})"
     if exchange.change is not None:
         line += f" ({change.short(exchange.change)})"
     return line + _finding(exchange)
@@ -131,6 +133,12 @@ def outcome(exchange: Exchange) -> str:
     """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events, who ended it."""
     if exchange.kind == "process":
         return _of_process(exchange)
+    if exchange.kind == "preflight" and exchange.status is not None:
+        lacks = lacking(exchange)
+        if not lacks:
+            return "granted"
+        words = ", ".join(shown(one.words, NAME) for one in lacks if one.where != "response.status")
+        return f"{exchange.status}, not granted" + (f": {words}" if words and not exchange.findings else "")
     if exchange.kind != "mcp" and exchange.status is not None:
         return f"HTTP {exchange.status}" if exchange.kind == "other" else str(exchange.status)
     if exchange.outcome == "error":
@@ -147,6 +155,13 @@ def outcome(exchange: Exchange) -> str:
     if exchange.outcome == "broken":
         return _broken(exchange)
     return exchange.outcome
+
+
+def lacking(exchange: Exchange) -> list[cors.Lack]:
+    """What a preflight was not granted."""
+    if exchange.status is None or exchange.response_fields is None:
+        return []
+    return cors.lacks(exchange.request_fields, exchange.response_fields, exchange.status)
 
 
 def _stream(exchange: Exchange) -> str:

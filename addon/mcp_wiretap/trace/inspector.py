@@ -33,6 +33,7 @@ from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
+from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
@@ -51,6 +52,7 @@ from mcp_wiretap.trace.refusals.sessions import SessionRefusals
 from mcp_wiretap.trace.refusals.tracker import Refusals
 from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.streams.loops import Loops
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
@@ -85,9 +87,11 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Rounds,
     Discoveries,
     Lists,
+    UnreadPages,
     Authorization,
     ProgressTokens,
     Listens,
+    Loops,
     Broken,
     Tasks,
     Usage,
