@@ -23,6 +23,7 @@ MAX_ITEMS = 1_000  # of a batch: every item becomes a message that is judged
 MAX_VALUES = 1_000_000  # JSON values of one message: `[[],[],...` of 8 MB would be ten times as much as Python objects
 MAX_ARRAYS = 100_000  # and arrays, which are read without a rest
 _LARGE = 64 << 10  # characters that are read without a rest
+_MEMBERS = 4_096  # of an object, the same
 _MOST_DUPLICATES = 20
 _HEAD = 300  # characters
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
@@ -238,10 +239,23 @@ def _paced[T, R](make: Callable[[T], R]) -> Callable[[T], R]:
     return paced
 
 
+def _unique_of_many(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """`_unique` with rests: one object may hold all members of the message."""
+    if len(items) <= _MEMBERS:
+        return _unique(items)
+    made: dict[str, Any] = {}
+    for start in range(0, len(items), _MEMBERS):
+        made.update(items[start : start + _MEMBERS])
+        breathe()
+    if len(made) != len(items):
+        raise _Unusual
+    return made
+
+
 # Made once: making a decoder costs as much as reading a small body with it.
 _USUAL = json.JSONDecoder(object_pairs_hook=_unique, parse_float=ExactFloat, parse_constant=_no_constant)
 _USUAL_PACED = json.JSONDecoder(
-    object_pairs_hook=_paced(_unique), parse_float=_paced(ExactFloat), parse_int=_paced(int), parse_constant=_no_constant
+    object_pairs_hook=_paced(_unique_of_many), parse_float=_paced(ExactFloat), parse_int=_paced(int), parse_constant=_no_constant
 )
 _MINUS_ZERO = re.compile(r"-0(?![0-9.eE])")
 
@@ -280,8 +294,14 @@ def _structure(text: str, marks: bytes = b"[]{}") -> bytes:
         breathe()
     others = bytes(set(range(256)) - set(marks + b'"'))
     found = text.encode("utf-8", "surrogatepass").translate(None, others)
-    breathe()
-    return b"".join(found.split(b'"')[::2])
+    outside: list[bytes] = []
+    inside = 0  # of a string: whether the number of quotes so far is odd
+    for start in range(0, len(found), _LARGE):
+        breathe()
+        parts = found[start : start + _LARGE].split(b'"')
+        outside.append(b"".join(parts[inside::2]))
+        inside = (inside + len(parts) - 1) % 2
+    return b"".join(outside)
 
 
 def _depth(structure: bytes, most: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import hidden, one_line
+from mcp_wiretap.wire.secret import hidden_head, one_line
 
 LONGEST = 120  # characters: a row shows less
 VALUE = 40
@@ -54,8 +54,8 @@ def _asked(message: Message) -> str:
 
 
 def _value(name: str, value: Any) -> str:
-    shown = hidden(name, value)
-    return one_line(shown, VALUE) if isinstance(shown, str) else one_line(dumps(shown, most=VALUE + 1, shown=hidden), VALUE)
+    shown = hidden_head(name, value)
+    return one_line(shown, VALUE) if isinstance(shown, str) else one_line(dumps(shown, most=VALUE + 1, shown=hidden_head), VALUE)
 
 
 def _said(answer: Message) -> str:

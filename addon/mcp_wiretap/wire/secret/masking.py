@@ -62,6 +62,13 @@ def hidden(name: str, value: Any, entered: bool = False, of: str = "", beside: d
     return value
 
 
+def hidden_head(name: str, value: Any) -> Any:
+    """As `hidden`, for where no more than the head of a text is shown: of a long one, no more than that is looked through."""
+    if isinstance(value, str) and len(value) > _BEYOND and not is_secret(name, value):
+        return concealed(value[:_BEYOND])
+    return hidden(name, value)
+
+
 def is_secret(name: str, value: str, entered: bool = False, of: str = "", beside: dict[str, Any] | None = None) -> bool:
     """Whether the text of a member is a secret: by its name; where the name says too little, by its look, too; where it is
     the value of something named beside it, or of a schema or a set of headers, by their names."""
