@@ -3,6 +3,7 @@
 For lists that people read; no rule reads them. Secrets are masked by member name, as everywhere.
 """
 
+from itertools import islice
 from typing import Any
 
 from mcp_wiretap.trace.model import Exchange, Message
@@ -49,7 +50,7 @@ def _asked(message: Message) -> str:
         arguments = params.get("argument")
     if not isinstance(arguments, dict):
         return ""
-    words = [f"{name}={_value(name, value)}" for name, value in list(arguments.items())[:6]]
+    words = [f"{name}={_value(name, value)}" for name, value in islice(arguments.items(), 6)]
     return one_line(" ".join(words), LONGEST)
 
 
