@@ -22,6 +22,8 @@ MAX_DEPTH = 200
 MAX_ITEMS = 1_000  # of a batch: every item becomes a message that is judged
 MAX_VALUES = 1_000_000  # JSON values of one message: `[[],[],...` of 8 MB would be ten times as much as Python objects
 MAX_ARRAYS = 100_000  # and arrays, which are read without a rest
+MAX_MEMBERS = 100_000  # of objects that have more than a few: one object is read without a rest
+_FEW = 64
 _LARGE = 64 << 10  # characters that are read without a rest
 _MEMBERS = 4_096  # of an object, the same
 _MOST_DUPLICATES = 20
@@ -173,6 +175,11 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
             return Reading("too-large", problem=f"more than {MAX_ARRAYS} arrays", size=size)
     if size > _LARGE and text.count(",") > MAX_VALUES and _structure(text, b",").count(b",") > MAX_VALUES:
         return Reading("too-large", problem=f"more than {MAX_VALUES} JSON values", size=size)
+    if size > _LARGE and text.count(":") > MAX_MEMBERS:
+        structure = _structure(text, b"{:")
+        members = structure.count(b":")
+        if members > MAX_MEMBERS and members > _FEW * structure.count(b"{"):
+            return Reading("too-large", problem=f"objects of more than {_FEW} members, {members} in all", size=size)
     usual = _USUAL if size <= _LARGE else _USUAL_PACED
     duplicates: list[str] = []
     try:
