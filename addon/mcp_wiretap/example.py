@@ -46,17 +46,28 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       -> closed client|server|unknown     how it ended, where it did not simply complete
       -> open                 it has not ended (yet)
 
+    stdio [NAME]                        a process on stdio; its lines, in their order, indented:
+      > TEXT | < TEXT | <| TEXT         the client, the server writes this line as it stands, escapes as in body; the server's
+                                        output ends inside this one
+      modern METHOD PARAMS | modern-notify METHOD PARAMS | legacy METHOD PARAMS | legacy-notify METHOD PARAMS | reply ID RESULT
+      -> result JSON | -> error CODE [MORE] | -> notify METHOD PARAMS | -> ask ID METHOD PARAMS | -> ack FILTER
+      -> publish METHOD PARAMS          the server, about the newest request; `-> to ID` first: about that one
+      errors TEXT | after SECONDS | eof | exit STATUS      stderr; time; the client closes its end; the process ends
+
 An exchange without `->` lines got no answer. Answers to initialize open a session (Mcp-Session-Id
 "session-1-of-the-example" ...) unless `-> -header Mcp-Session-Id` is there.
 """
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.stdio.lines import CANCELLED, Step
+from mcp_wiretap.stdio.session import PROCESS, STDERR, Session
+from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, ProcessEnd, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import Fields, encode
 
@@ -122,6 +133,9 @@ class _Reader:
         self.sessions: dict[tuple[str, str], tuple[str, str]] = {}  # (url, client) -> (session id, version)
         self.pending: list[str] = []  # the body of the answer is sent when the exchange is closed
         self.body: tuple[int, str | None, bytes] | None = None
+        self.process: _Process | None = None
+        self.processes = 0
+        self.flows = 0
 
     # Lines at column 0
 
@@ -129,12 +143,16 @@ class _Reader:
         self.close()
         word, _, rest = line.partition(" ")
         rest = rest.strip()
+        self.process = None
+        if word == "stdio":
+            self.process = _Process(self, rest or "example-server")
+            return
         if word == "continue":
             if rest not in self.labels:
                 raise ScriptError(f"line {number}: no exchange is labelled {rest!r}")
             self.current = self.labels[rest]
             return
-        flow = f"flow-{len(self.exchanges) + 1}"
+        flow = self.new_flow()
         if word in ("modern", "modern-notify", "legacy", "legacy-notify"):
             method, _, params_text = rest.partition(" ")
             exchange = _Exchange(flow, "POST", word.partition("-")[0], number, method)
@@ -166,6 +184,10 @@ class _Reader:
                 ("Accept", "application/json, text/event-stream"),
             ]
 
+    def new_flow(self) -> str:
+        self.flows += 1
+        return f"flow-{self.flows}"
+
     def _id(self) -> int:
         self.next_id += 1
         return self.next_id - 1
@@ -173,6 +195,9 @@ class _Reader:
     # The client's side
 
     def modify(self, line: str, number: int) -> None:
+        if self.process is not None:
+            self.process.line(line, number)
+            return
         exchange = self.current
         if exchange is None:
             raise ScriptError(f"line {number}: nothing to say this about")
@@ -468,6 +493,140 @@ class _Reader:
         self.now += 0.01
         streamed = exchange.streaming
         self.events.append(ExchangeEnded(exchange.flow, self.now, None if streamed else content, streamed, exchange.ended_by))
+
+
+class _Process:
+    """A stdio server's process, by the same mapping of lines to exchanges as live traffic."""
+
+    def __init__(self, reader: _Reader, name: str) -> None:
+        reader.processes += 1
+        self._reader = reader
+        self._number = reader.processes
+        self._flows: dict[int, str] = {}
+        self._streams: set[int] = set()
+        self._asked: dict[str, str] = {}  # id as JSON -> method
+        self._newest: Any = None
+        reader.now += 1.0
+        hello = {"hello": 1, "name": name, "pid": 1, "command": [name], "t": reader.now}
+        self._session = Session(hello)
+        self._follow(self._session.begin())
+
+    def line(self, text: str, number: int) -> None:
+        word, _, rest = text.partition(" ")
+        rest = rest.strip() if word not in (">", "<", "<|") else rest
+        match word:
+            case ">":
+                self._client(_bytes(rest))
+            case "<" | "<|":
+                self._frame({"d": "s", "line": _escaped(rest), "open": word == "<|"})
+            case "modern" | "modern-notify" | "legacy" | "legacy-notify" | "reply":
+                self._client(json.dumps(self._asks(word, rest, number), ensure_ascii=False).encode())
+            case "->":
+                self._says(*rest.partition(" ")[::2], number)
+            case "errors":
+                self._frame({"d": "e", "line": _escaped(rest)})
+            case "after":
+                self._reader.now += float(rest)
+            case "eof":
+                self._frame({"eof": "c"})
+            case "exit":
+                self._frame({"exit": int(rest)})
+            case _:
+                raise ScriptError(f"line {number}: {word!r} is not a word of the notation of stdio")
+
+    def _asks(self, word: str, rest: str, number: int) -> dict[str, Any]:
+        method, _, params = rest.partition(" ")
+        if word == "reply":
+            return {"jsonrpc": "2.0", "id": _json(method, number), "result": _json(params or "{}", number)}
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        given = _json(params, number) if params.strip() else {}
+        if not word.endswith("notify"):
+            message["id"] = self._newest = self._reader._id()
+            self._asked[json.dumps(self._newest)] = method
+        if word == "modern":
+            meta = given.setdefault("_meta", {})
+            meta.setdefault(rev.PROTOCOL_VERSION, rev.MODERN_FROM)
+            meta.setdefault(rev.CLIENT_INFO, {"name": "example-client", "version": "1.0"})
+            meta.setdefault(rev.CLIENT_CAPABILITIES, {})
+        elif method == "initialize":
+            info = {"name": "example-client", "version": "1.0"}
+            given = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info} | given
+        if given:
+            message["params"] = given
+        return message
+
+    def _says(self, word: str, rest: str, number: int) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0"}
+        method, _, text = rest.partition(" ")
+        match word:
+            case "to":
+                self._newest = _json(rest, number)
+                return
+            case "result":
+                asked = self._asked.get(json.dumps(self._newest), "")
+                result = _json(rest or "{}", number)
+                filled = _filled(result, asked) if "initialize" not in asked and self._is_modern(asked) else result
+                message |= {"id": self._newest, "result": _pruned(filled)}
+            case "error":
+                more = _json(text, number) if text.strip() else {}
+                message |= {"id": self._newest, "error": {"code": _json(method, number), "message": "refused"} | more}
+            case "notify":
+                message |= {"method": method} | ({"params": _json(text, number)} if text.strip() else {})
+            case "ask":
+                id_text, method, text = [*rest.split(" ", 2), "", ""][:3]
+                message |= {"id": _json(id_text, number), "method": method}
+                message |= {"params": _json(text, number)} if text.strip() else {}
+            case "ack" | "publish":
+                if word == "ack":
+                    method, text = "notifications/subscriptions/acknowledged", f'{{"notifications": {rest or "{}"}}}'
+                params = _json(text.strip() or "{}", number)
+                params.setdefault("_meta", {})[rev.SUBSCRIPTION_ID] = self._newest
+                message |= {"method": method, "params": params}
+            case _:
+                raise ScriptError(f"line {number}: '-> {word}' is not a word of the notation of stdio")
+        self._frame({"d": "s", "line": json.dumps(message, ensure_ascii=False)})
+
+    def _is_modern(self, method: str) -> bool:
+        return not any(asked == "initialize" for asked in self._asked.values()) and bool(method)
+
+    def _client(self, line: bytes) -> None:
+        self._reader.now += 1.0
+        self._frame({"d": "c", "line": line.decode("utf-8", "surrogateescape")})
+
+    def _frame(self, frame: dict[str, Any]) -> None:
+        self._reader.now += 0.01
+        self._follow(self._session.take({**frame, "t": self._reader.now}))
+
+    def _follow(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._reader.events.append(self._event(step))
+
+    def _event(self, step: Step) -> Event:
+        of_process = step.key == PROCESS
+        if step.what == "open":
+            flow = self._flows[step.key] = self._reader.new_flow()
+            content = [] if step.http_method == "GET" else [(b"Content-Type", b"application/json")]
+            return RequestSeen(
+                flow, step.at, step.at, step.http_method, "stdio", self._session.name, 0, STDERR if of_process else "/",
+                Fields(content), step.data, f"process-{self._number}", command=self._session.name if of_process else None,
+            )  # fmt: skip
+        flow = self._flows[step.key]
+        if step.what == "head":
+            kind = b"text/event-stream" if step.sse else b"text/plain" if of_process else b"application/json"
+            if step.sse:
+                self._streams.add(step.key)
+            return ResponseStarted(flow, step.at, step.status, Fields([(b"Content-Type", kind)] if step.status != 202 else []))
+        if step.what == "event":
+            return StreamData(flow, step.at, step.data)
+        streamed = step.key in self._streams
+        ended = ProcessEnd(self._session.status, self._session.input_ended) if of_process else None
+        body = None if streamed or step.what == "lost" else step.data
+        by: EndedBy = "complete" if step.what == "end" else "client" if step.why == CANCELLED else "server"
+        return ExchangeEnded(flow, step.at, body, streamed, by, step.why or None, process=ended)
+
+
+def _escaped(text: str) -> str:
+    return _bytes(text).decode("utf-8", "surrogateescape")
 
 
 _ABSENT = object()

@@ -9,7 +9,7 @@ from mcp_wiretap.rule import endpoint_matches
 type ExpectedEra = Literal["modern", "legacy", "auto"]
 
 ERAS = ("modern", "legacy", "auto")
-_PATTERN = re.compile(r"(?:[a-z*][a-z0-9+.*-]*://)?(?:[^\s/?#@=:]+|\[[0-9a-f:.*]+\])(?::[0-9*]+)?(?:/[^\s?#]*)?", re.I)
+_PATTERN = re.compile(r"(?:[a-z*][a-z0-9+.*-]*://)?(?:[^\s/?#@=:\[\]]+|\[[0-9a-f:.*]+\])(?::[0-9*]+)?(?:/[^\s?#]*)?", re.I)
 
 
 def parse(text: str) -> tuple[str, ExpectedEra]:

@@ -14,6 +14,8 @@ from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
+from mcp_wiretap.trace.refusals.cors import HIDDEN, PREFLIGHT, is_read_by_page, lacks
+from mcp_wiretap.wire import cors
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import Reading
@@ -73,6 +75,7 @@ def _repeated(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header MCP-Protocol-Version; an empty value is none.
@@ -103,6 +106,7 @@ def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN, always=True,
     spec=f"{HTTP}#protocol-version-header", sep="2575",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version has the very value of the envelope's protocolVersion, character for character.
@@ -139,6 +143,7 @@ def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header Mcp-Method.
@@ -168,6 +173,7 @@ def method_header_missing(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def method_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Method has the very value of the body's `method`. Case counts, and no Base64 form is defined for this header.
@@ -201,6 +207,7 @@ def method_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_missing(message: Message) -> Iterator[Finding]:
     """tools/call, prompts/get and resources/read carry the header Mcp-Name with params.name or params.uri.
@@ -230,6 +237,7 @@ def name_header_missing(message: Message) -> Iterator[Finding]:
     on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Name, decoded where it is a sentinel, has the very value of params.name or params.uri: no normalised URI, no
@@ -264,6 +272,7 @@ def name_header_mismatch(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` stands padded Base64 of the standard alphabet, of a text in UTF-8.
@@ -301,6 +310,7 @@ def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_must_be_encoded(message: Message) -> Iterator[Finding]:
     """A name or URI that is not plain ASCII, has spaces at its ends, or itself looks like `=?base64?...?=` travels as a sentinel.
@@ -341,6 +351,7 @@ def reason(check: HeaderCheck) -> str:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     """Mirrored headers hold visible ASCII, spaces and inner tabs, no other byte.
@@ -378,6 +389,7 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
     spec=f"{HTTP}#server-validation", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version, Mcp-Method and Mcp-Name are there once.
@@ -417,6 +429,7 @@ def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     "HDR013", "name-header-on-other-method", "Mcp-Name on a method with no name source",
     on="request", methods=NAMELESS, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#standard-request-headers", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     """Mcp-Name mirrors params.name, params.uri or a task's id; the other methods of the core have nothing to mirror.
@@ -448,6 +461,7 @@ def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     "HDR014", "headers-on-notification", "Mirrored headers of a notification contradict it",
     on="notification", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#sending-messages", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def headers_on_notification(message: Message) -> Iterator[Finding]:
     """Nothing says which headers a notification POST has, so none is missing. What is there should still be true.
@@ -479,6 +493,7 @@ def headers_on_notification(message: Message) -> Iterator[Finding]:
     "HDR015", "stale-modern-headers-on-legacy", "Mirrored headers on legacy traffic",
     on=("request", "notification"), level="may-note", party="client", era="legacy", severity="warning",
     versions=("2025-03-26", "2025-06-18", "2025-11-25"), spec=f"{HTTP}#server-validation", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     """Legacy revisions know no Mcp-Method, Mcp-Name or Mcp-Param-*, and initialize is no place for a modern version header:
@@ -520,6 +535,7 @@ def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     "HDR016", "accept-incomplete", "Accept does not list both media types",
     on="exchange", level="must", party="client", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
     """A POST of a JSON-RPC message lists application/json and text/event-stream in Accept; a legacy GET text/event-stream.
@@ -566,7 +582,7 @@ JSON, SSE = "application/json", "text/event-stream"
 def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
-        return (JSON, SSE) if _is_mcp_message(exchange) else ()
+        return (JSON, SSE) if is_mcp_message(exchange) else ()
     if exchange.http_method == "GET" and not exchange.claim.modern:
         # The version alone does not make an MCP GET: clients send it with the metadata of OAuth, too.
         fields = exchange.request_fields
@@ -584,7 +600,7 @@ _MCP_WORDS = frozenset(
 )  # fmt: skip
 
 
-def _is_mcp_message(exchange: Exchange) -> bool:
+def is_mcp_message(exchange: Exchange) -> bool:
     """Whether the body is JSON-RPC of MCP: by its claim, its session, its headers or its method."""
     if not any(message.rpc.kind != "invalid" for message in exchange.sent):
         return False
@@ -617,16 +633,18 @@ def _positive(quality: str) -> bool:
         return True
 
 
-def _media_type(exchange_value: str | None) -> str:
-    if exchange_value == JSON:
+def media_type(value: str | None) -> str:
+    """The media type of a Content-Type, without its parameters; "" where there is none."""
+    if value == JSON:
         return JSON
-    return wire.trim_ows((exchange_value or "").partition(";")[0]).lower()
+    return wire.trim_ows((value or "").partition(";")[0]).lower()
 
 
 @rule(
     "HDR017", "request-content-type", "POST body media type",
     on="post", level="may-note", party="client", era="both", severity="warning", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#standard-request-headers",
+    transport=("http",),
 )  # fmt: skip
 def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A POST with a JSON-RPC body says `Content-Type: application/json`; parameters such as charset are fine.
@@ -647,10 +665,10 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
           header Content-Type: application/json; charset=utf-8
           -> result {"tools": []}
     """
-    if exchange.http_method != "POST" or not _is_mcp_message(exchange):
+    if exchange.http_method != "POST" or not is_mcp_message(exchange):
         return
     value = exchange.request_fields.first("content-type")
-    if _media_type(value) != JSON:
+    if media_type(value) != JSON:
         said = f"Content-Type says {say(value)}" if value is not None else "Content-Type is missing"
         yield Finding(f"{said}, the body is JSON", [evidence("request.header:Content-Type", value, JSON)])
 
@@ -659,6 +677,7 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     "HDR018", "response-content-type", "Answer to a request is neither JSON nor SSE",
     on="exchange", level="must", party="server", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
     spec=f"{HTTP}#sending-messages",
+    transport=("http",),
 )  # fmt: skip
 def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A request that is not refused is answered with application/json or text/event-stream, and a body of that kind.
@@ -683,10 +702,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     request, status = exchange.request, exchange.status
     if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
         return
-    if not _is_mcp_message(exchange):
+    if not is_mcp_message(exchange):
         return
     value = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
-    media = _media_type(value)
+    media = media_type(value)
     where = "response.header:Content-Type"
     if media == SSE:
         if exchange.stream is not None and exchange.stream.foreign and not exchange.stream.decode_problem:
@@ -698,7 +717,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         return
     if status == 202 and not exchange.request_fields.names_starting("mcp-"):
         # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
-        if not exchange.over_http_sse:
+        if request.rpc.id is None:
+            text = f"HTTP 202 accepts {say(request.method)}, whose id is null, as if it were a notification"
+            yield Finding(text, [evidence("response.status", status, "HTTP 400 with -32600")], "info")
+        elif not exchange.over_http_sse:
             yield Finding(
                 f"HTTP 202 answers {request.method}, as on HTTP+SSE, but no endpoint event was seen",
                 [evidence(where, value, f"{JSON} or {SSE}")],
@@ -728,6 +750,7 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN, once="client",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
     needs=("header:mcp-session-id",),
+    transport=("http",),
 )  # fmt: skip
 def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     """The modern era has no sessions: servers ignore Mcp-Session-Id on modern requests.
@@ -761,6 +784,7 @@ def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     "HDR020", "session-minted-on-modern", "Server mints or echoes a session id for a modern request",
     on="answer", level="should", party="server", era="modern", severity="warning", versions=MODERN, once="endpoint",
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     """A server neither mints nor echoes Mcp-Session-Id for modern requests.
@@ -798,6 +822,7 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2575",
     needs=("header:last-event-id",),
+    transport=("http",),
 )  # fmt: skip
 def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     """Streams of the modern era cannot be resumed: Last-Event-ID on a modern POST is ignored.
@@ -829,6 +854,7 @@ def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     "HDR022", "non-post-on-modern", "GET or DELETE by a client that runs the modern era",
     on="post", level="may-note", party="client", era="modern", severity="warning", versions=MODERN, always=True,
     spec=f"{HTTP}#sending-messages", sep="2567",
+    transport=("http",),
 )  # fmt: skip
 def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     """In the modern era every message is a POST; there is no GET stream to open and no session to DELETE.
@@ -881,6 +907,7 @@ def _is_browser(exchange: Exchange) -> bool:
     on="request", methods=NAME_SOURCE, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#value-encoding", sep="2243",
     needs=("headers",),
+    transport=("http",),
 )  # fmt: skip
 def name_needless_base64(message: Message) -> Iterator[Finding]:
     """A name that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
@@ -909,6 +936,7 @@ def name_needless_base64(message: Message) -> Iterator[Finding]:
     "HDR025", "body-not-utf8", "JSON-RPC body is not UTF-8",
     on=("exchange", "event"), level="must", party="either", era="both", severity="error", always=True,
     spec="2026-07-28 basic/transports/index#messages",
+    transport=("http",),
 )  # fmt: skip
 def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """JSON-RPC messages are encoded in UTF-8, in bodies and in event streams.
@@ -945,7 +973,7 @@ def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
 
 def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fields) -> Iterator[Finding]:
     content_type = fields.first("content-type")
-    if reading is None or (content_type is not None and _media_type(content_type) != JSON):
+    if reading is None or (content_type is not None and media_type(content_type) != JSON):
         return
     if content_type == JSON and reading.kind != "not-utf8" and not reading.bom:
         return
@@ -970,6 +998,7 @@ def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fie
     "HDR026", "oversized-headers-rejected", "413/431 with mirrored headers present",
     on="exchange", level="may-note", party="either", era="modern", severity="info", versions=MODERN,
     spec=f"{HTTP}#client-behavior", sep="2243",
+    transport=("http",),
 )  # fmt: skip
 def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
     """When a modern POST is refused with 431 or 413, long Mcp-Name and Mcp-Param-* values are the usual cause.
@@ -1006,3 +1035,114 @@ def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
         [evidence(f"request.header:{name}", f"{size} bytes") for size, name in largest],
         party="client",
     )
+
+
+@rule(
+    "HDR027",
+    "preflight-refused",
+    "A browser's preflight is not granted",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("preflight",),
+    transport=("http",),
+)
+def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that pages in browsers may call grants their preflights: a 2xx status, the Origin, the method, and every header
+    that MCP needs (MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-*, Mcp-Session-Id, Authorization, Content-Type,
+    Last-Event-ID).
+
+    Why: the browser does not send the request at all, and the page learns only that it failed.
+
+    Fix: answer OPTIONS without authorization, and list the headers in Access-Control-Allow-Headers. `*` there does not mean
+    Authorization. Said once for an endpoint, an Origin and what is lacking.
+
+    Wrong::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type
+          -> 204
+
+    Right::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type, mcp-protocol-version
+          -> 204
+    """
+    repeat = exchange.facts.get(PREFLIGHT)
+    found = lacks(exchange)
+    if not found or (repeat is not None and repeat.first is not exchange):
+        return
+    origin = one_line(exchange.request_fields.first("origin") or "", 60)
+    said = " and ".join(lack.words for lack in found)
+    yield Finding(
+        f"a page of {origin} cannot call this endpoint: its preflight {said}" + (repeat.times if repeat is not None else ""),
+        [evidence(lack.where, lack.value, lack.wanted) for lack in found],
+        related=tuple(repeat.related) if repeat is not None else (),
+        once=f"{origin} {said}"[:500],
+    )
+
+
+@rule(
+    "HDR028",
+    "headers-not-exposed",
+    "A page cannot read a header that it needs",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="2025-11-25 basic/transports#session-management",
+    versions=rev.STREAMABLE,
+    always=True,
+    kinds=("mcp",),
+    needs=("header:origin",),
+    transport=("http",),
+)
+def headers_not_exposed(exchange: Exchange) -> Iterator[Finding]:
+    """A server that lets pages of other origins call it names the headers that they have to read in
+    Access-Control-Expose-Headers: Mcp-Session-Id, and WWW-Authenticate with a 401.
+
+    Why: the browser hides all other headers from the page. It cannot send the session id that it was given, nor find the
+    authorization server.
+
+    Fix: answer with `Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate`. A client that sends the id later could
+    read it, and nothing is said.
+
+    Wrong::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Expose-Headers: Mcp-Session-Id
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    fields, origin = exchange.response_fields, one_line(exchange.request_fields.first("origin") or "", 60)
+    if fields is None or not is_read_by_page(exchange):
+        return
+    exposed, where = fields.joined("access-control-expose-headers"), "response.header:Access-Control-Expose-Headers"
+    if exchange.facts.get(HIDDEN):
+        text = f"Mcp-Session-Id is not exposed to the page of {origin}: it cannot send it"
+        yield Finding(text, [evidence(where, exposed, "Mcp-Session-Id")], once=f"session {origin}"[:200])
+    if exchange.status == 401 and fields.has("www-authenticate") and not cors.exposes("www-authenticate", fields):
+        text = f"WWW-Authenticate is not exposed to the page of {origin}: it cannot read where to get a token"
+        yield Finding(text, [evidence(where, exposed, "WWW-Authenticate")], "info", once=f"challenge {origin}"[:200])

@@ -39,6 +39,7 @@ MOST_REFUSALS = 3
     always=True,
     kinds=MCP,
     needs=(STEP,),
+    transport=("http",),
 )
 def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     """A server that answers 401 says in WWW-Authenticate where its resource metadata are, or serves them at the well-known place
@@ -100,6 +101,7 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=(STEP,),
+    transport=("http",),
 )
 def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     """A challenge names the scopes that the request needs. `offline_access` is not among them: a refresh token is no
@@ -155,6 +157,7 @@ def challenge_scope(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=(STEP,),
+    transport=("http",),
 )
 def step_up_loop(exchange: Exchange) -> Iterator[Finding]:
     """A client gives up after a few step-ups for the same operation.
@@ -251,6 +254,7 @@ def _ordinal(number: int) -> str:
     always=True,
     kinds=MCP,
     needs=(STEP, TOOL_ERROR),
+    transport=("http",),
 )
 def insufficient_scope(exchange: Exchange) -> Iterator[Finding]:
     """A 403 for lack of scope has `WWW-Authenticate: Bearer` with `error="insufficient_scope"`, the scopes that are needed, and

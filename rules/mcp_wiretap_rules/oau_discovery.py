@@ -44,6 +44,7 @@ from mcp_wiretap_rules.oauth import (
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client asks for the resource metadata where the challenge says they are; only without that, at the well-known place with the
@@ -115,6 +116,7 @@ def _at_home(found: ResourceMetadata) -> bool:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """Metadata of a protected resource are a JSON object with `resource` and at least one URL in `authorization_servers`;
@@ -193,6 +195,7 @@ def resource_metadata_content(exchange: Exchange) -> Iterator[Finding | Unchecke
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`resource` in the metadata is the URL of the MCP endpoint, or a parent of it at the same origin. A client goes no further with
@@ -267,6 +270,7 @@ def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow)
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     """A client looks for the metadata of an authorization server at the well-known places that are made from its issuer, in order:
@@ -334,6 +338,7 @@ def server_metadata_order(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     """`issuer` in the metadata of an authorization server is identical to the issuer from which the URL was made, character for
@@ -402,6 +407,7 @@ def issuer_mismatch(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def not_https(exchange: Exchange) -> Iterator[Finding]:
     """The endpoints of an authorization server are https, and so are redirect URIs, unless they are on the user's own machine.
@@ -483,6 +489,7 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     kinds=OAUTH,
     needs=(STEP,),
     once="endpoint",
+    transport=("http",),
 )
 def default_endpoints(exchange: Exchange) -> Iterator[Finding]:
     """Where no metadata of an authorization server are found, 2025-03-26 has the client use /authorize, /token and /register at the

@@ -43,6 +43,7 @@ from mcp_wiretap_rules.oauth import (
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def application_type(exchange: Exchange) -> Iterator[Finding]:
     """A client that registers says its `application_type`: `native` for what runs on the user's machine and is called back on
@@ -107,6 +108,7 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     """Dynamic registration is deprecated: a client is known by the https URL of its own metadata document, where the server supports
@@ -160,6 +162,7 @@ def registration_deprecated(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def client_document(exchange: Exchange) -> Iterator[Finding]:
     """A client id that is a URL is an https URL with a path and without fragment; the document there has the same `client_id`,
@@ -235,6 +238,7 @@ def _document(step: Step, client: Registration) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     """A client that wants refresh tokens has `refresh_token` among the `grant_types` that it registers, and asks for offline_access
@@ -307,6 +311,7 @@ def refresh_grant(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=("oauth", "mcp"),
     needs=(STEP, TOKEN),
+    transport=("http",),
 )
 def credentials_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """What one authorization server gave, a client id or a token, is never used with another one. When the server behind a resource
@@ -406,6 +411,7 @@ def _token_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def auth_method(exchange: Exchange) -> Iterator[Finding]:
     """A client shows who it is at the token endpoint by the method that it is registered with, and that the server supports.
@@ -478,6 +484,7 @@ def auth_method(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
     """`redirect_uri` is one of those that the client registered, character for character; on localhost the port may differ. The token

@@ -39,6 +39,7 @@ from mcp_wiretap_rules.oauth import (
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     """A client does not ask for authorization where the metadata of the server have no `code_challenge_methods_supported`.
@@ -95,6 +96,7 @@ def pkce_unsupported(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a `code_challenge`, with `code_challenge_method=S256`. Without a method it is `plain`.
@@ -146,6 +148,7 @@ def pkce_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     """The request that redeems a code has the `code_verifier` whose hash the authorization request carried: 43 to 128 letters, digits
@@ -210,6 +213,7 @@ def pkce_verifier(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
     """Authorization and token requests carry `resource`: the URL of the MCP server that the token is for, the same in both, whatever
@@ -293,6 +297,7 @@ def _must_name(flow: AuthorizationFlow) -> bool:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def state_missing(exchange: Exchange) -> Iterator[Finding]:
     """An authorization request has a fresh `state`, and a response with another one is thrown away.
@@ -345,6 +350,7 @@ def state_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     """Before it redeems a code the client compares `iss` of the response with the issuer it had recorded, character for character.
@@ -421,6 +427,7 @@ def iss_validation(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def iss_not_advertised(exchange: Exchange) -> Iterator[Finding]:
     """An authorization server puts `iss` into its responses, and announces that with
@@ -488,6 +495,7 @@ def _where_to(exchange: Exchange) -> str:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     """The first authorization request asks for the scopes that the challenge names; without those for all in `scopes_supported` of the
@@ -555,6 +563,7 @@ def scope_selection(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     """After a refusal for lack of scope the client asks for the union: the scopes that it had asked for, and those of the challenge.
@@ -629,6 +638,7 @@ def step_up_union(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def code_elsewhere(exchange: Exchange) -> Iterator[Finding]:
     """A code is redeemed at the token endpoint of the server that issued it.

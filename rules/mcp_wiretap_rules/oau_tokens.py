@@ -54,6 +54,7 @@ ID_JAG = "oauth-id-jag+jwt"  # type of an identity assertion
     versions=ALL,
     always=True,
     kinds=MCP,
+    transport=("http",),
 )
 def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     """An access token travels in the Authorization header, never in the query of the URL. It is known by its name, or by being seen
@@ -108,6 +109,7 @@ def token_in_query(exchange: Exchange) -> Iterator[Finding]:
     versions=ALL,
     always=True,
     kinds=MCP,
+    transport=("http",),
 )
 def token_missing(exchange: Exchange) -> Iterator[Finding]:
     """The token goes with each HTTP request, also within a session, and between two others on one connection. Each request of
@@ -177,6 +179,7 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=MCP,
     needs=(TOKEN,),
+    transport=("http",),
 )
 def invalid_token(exchange: Exchange) -> Iterator[Finding]:
     """A token that has run out, or that was issued for another resource, is answered with HTTP 401.
@@ -242,6 +245,7 @@ def _is_for(audience: str, exchange: Exchange) -> bool:
     always=True,
     kinds=MCP,
     needs=(TOKEN,),
+    transport=("http",),
 )
 def token_passthrough(exchange: Exchange) -> Iterator[Finding]:
     """A token is for one resource: a client does not send it to another one, and a server does not pass it on.
@@ -327,6 +331,7 @@ def _akin(one: ResourceMetadata, two: ResourceMetadata) -> bool:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     """A public client, one without a secret, gets a new refresh token each time it uses one.
@@ -394,6 +399,7 @@ def refresh_rotation(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=(*MCP, *OAUTH),
     needs=(TOKEN, STEP),
+    transport=("http",),
 )
 def dpop(exchange: Exchange) -> Iterator[Finding]:
     """A token that is bound to a key goes with the scheme DPoP and a fresh proof: its `htm` and `htu` are this request's, `ath` is the
@@ -484,6 +490,7 @@ def _proof_problem(exchange: Exchange, token: Token, text: str) -> str:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def assertion(exchange: Exchange) -> Iterator[Finding]:
     """An assertion names the authorization server as its audience and runs out; one that was refused is not sent again, and no other
@@ -570,6 +577,7 @@ def assertion(exchange: Exchange) -> Iterator[Finding]:
     always=True,
     kinds=OAUTH,
     needs=(STEP,),
+    transport=("http",),
 )
 def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     """An identity assertion (ID-JAG) is used at the authorization server that is its audience, by the client that it names.

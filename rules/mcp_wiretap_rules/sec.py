@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from math import log2
 from typing import Any
 
-from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Unchecked, evidence, rule
 from mcp_wiretap.trace.authorization import Token, urls
 from mcp_wiretap.trace.authorization.steps import SESSION_TOKENS, TOKEN, TOKENS
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefinition
@@ -113,6 +113,7 @@ def state_readable(message: Message) -> Iterator[Finding]:
     sep="2243",
     versions=MODERN,
     methods=("tools/call",),
+    transport=("http",),
 )
 def secret_in_header(message: Message) -> Iterator[Finding]:
     """Parameters that hold secrets are not mirrored into headers.
@@ -354,6 +355,7 @@ def baggage_sensitive(message: Message) -> Iterator[Finding]:
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY,
     once="endpoint",
+    transport=("http",),
 )
 def session_in_url(exchange: Exchange) -> Iterator[Finding]:
     """A session id travels in Mcp-Session-Id, not in the URL. The HTTP+SSE transport of 2024-11-05 has no other place for it.
@@ -495,6 +497,7 @@ def _way_to(value: Any, text: str) -> tuple[str | int, ...]:
     spec=f"{TRANSPORTS}#session-management",
     versions=LEGACY[1:],
     needs=(SESSION_TOKENS,),
+    transport=("http",),
 )
 def session_shared(exchange: Exchange) -> Iterator[Finding]:
     """A session id is good for the user who began the session, and for nobody else.
@@ -558,6 +561,7 @@ def session_shared(exchange: Exchange) -> Iterator[Finding]:
     kinds=MCP,
     once="endpoint",
     needs=("header:authorization",),
+    transport=("http",),
 )
 def plaintext(exchange: Exchange) -> Iterator[Finding]:
     """A token goes to a server on another machine over https only.
@@ -615,10 +619,11 @@ def _is_near(host: str) -> bool:
     always=True,
     kinds=MCP,
     once="endpoint",
+    transport=("http",),
 )
-def local_server_open(exchange: Exchange) -> Iterator[Finding]:
+def local_server_open(exchange: Exchange) -> Iterator[Finding | Unchecked]:
     """A server on the user's own machine answers only where the client calls it by a name of that machine, and not to pages of
-    other origins.
+    other origins. Behind a reverse proxy that is judged of pages, where the proxy passes the client's Host on.
 
     Why: a web page whose name points to 127.0.0.1 reaches it otherwise (DNS rebinding).
 
@@ -639,9 +644,12 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     authority = exchange.authority
-    if authority is None or exchange.reverse or exchange.status is None or not 200 <= exchange.status < 300:
+    if authority is None or exchange.status is None or not 200 <= exchange.status < 300:
         return
     if not _is_of_this_machine(exchange.url):
+        return
+    if exchange.reverse:
+        yield from _behind_a_proxy(exchange, authority)
         return
     called = None if authority.startswith(sites.host(exchange.url)) else urls.split(f"http://{authority}")
     if called is not None and not called.loopback and called.host != "0.0.0.0":
@@ -658,6 +666,24 @@ def local_server_open(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             f"a server on this machine answers to pages of {one_line(page.host, 80)}",
             [Evidence("request.header:Origin", one_line(origin or "", 120), "HTTP 403")],
+        )
+
+
+def _behind_a_proxy(exchange: Exchange, authority: str) -> Iterator[Finding | Unchecked]:
+    """A page that called the proxy by a foreign name. A client without Origin is no page: the name may be the proxy's own."""
+    origin, answer = exchange.request_fields.first("origin"), exchange.response_fields
+    page, called = urls.split(origin), urls.split(f"http://{authority}")
+    if page is None or sites.is_private(page.host) or called is None:
+        return
+    scheme = exchange.url.partition("://")[0]
+    if urls.origin(f"{scheme}://{authority}") == urls.origin(exchange.url):
+        yield Unchecked("whether the server looks at Host", "the proxy put its own in place of the client's (keep_host_header)")
+    elif not sites.is_private(called.host):
+        meant = answer is not None and answer.first("access-control-allow-origin") == origin
+        yield Finding(
+            f"a server on this machine answers to the name {one_line(called.host, 80)}, for a page of {one_line(page.host, 80)}",
+            [Evidence("request.header:Host", one_line(authority, 120), "HTTP 403")],
+            severity="info" if meant else None,
         )
 
 
@@ -859,6 +885,7 @@ def _texts(value: Any) -> Iterable[tuple[tuple[str | int, ...], str]]:
     sep="2243",
     versions=MODERN,
     needs=("headers",),
+    transport=("http",),
 )
 def header_injection(message: Message) -> Iterator[Finding]:
     """A value with a line break is mirrored as a sentinel, never raw or cut at the break.

@@ -1,4 +1,4 @@
-"""Hosts and sites: whether two names belong together, by the list of public suffixes."""
+"""Hosts and sites: whether two names belong together, by the list of public suffixes, and which are of the user's own network."""
 
 from functools import lru_cache
 from ipaddress import ip_address
@@ -6,6 +6,9 @@ from ipaddress import ip_address
 from publicsuffix2 import get_sld
 
 from mcp_wiretap.wire import uri
+
+# Names that no public zone has: of the machine itself, of a container's host, of a home or company network.
+_PRIVATE_ZONES = (".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
 
 
 @lru_cache(maxsize=1024)
@@ -27,6 +30,16 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return name.rpartition(".")[2].isdigit()
     return True
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is the user's own machine, or one of a private network: by its address, or by a name that is not public."""
+    name = host.rstrip(".").lower()
+    try:
+        address = ip_address(name.strip("[]"))
+    except ValueError:
+        return "." not in name or name.endswith(_PRIVATE_ZONES)
+    return address.is_loopback or address.is_private
 
 
 def is_of(host: str, hosts: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.operations.progress import Progress
 from mcp_wiretap.trace.operations.reissued import REISSUE
+from mcp_wiretap.trace.streams.loops import LOOP
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -84,6 +85,7 @@ def _by_server(exchange: Exchange) -> bool:
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
     sorts=("stream",),
+    transport=("http",),
 )
 def no_final_response(exchange: Exchange) -> Iterator[Finding]:
     """The server ends the stream of a request with the response.
@@ -211,6 +213,7 @@ def message_after_response(message: Message) -> Iterator[Finding]:
     versions=rev.STREAMABLE,
     streamable=True,
     sorts=("stream",),
+    transport=("http",),
 )
 def stream_kept_open(exchange: Exchange) -> Iterator[Finding]:
     """The server closes the stream once the response is sent.
@@ -257,6 +260,7 @@ def stream_kept_open(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     sep="2575",
     once="endpoint",
+    transport=("http",),
 )
 def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     """Modern streams are not resumable, so their events need no `id`.
@@ -300,6 +304,7 @@ def event_id_on_modern(item: StreamItem) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
     sorts=("stream",),
+    transport=("http",),
 )
 def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     """An event is what stands before a blank line; what has none at the end of the stream is discarded by every reader.
@@ -351,6 +356,7 @@ def sse_parse_conformance(exchange: Exchange) -> Iterator[Finding]:
     severity="warning",
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
+    transport=("http",),
 )
 def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     """JSON-RPC travels in events of the type `message` (or without a type).
@@ -391,6 +397,7 @@ def event_type_unusual(item: StreamItem) -> Iterator[Finding]:
     severity="error",
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
+    transport=("http",),
 )
 def event_data_not_jsonrpc(item: StreamItem) -> Iterator[Finding]:
     """The data of a message event is one JSON-RPC message.
@@ -568,6 +575,7 @@ def _progress_flaws(message: Message) -> Iterator[Finding]:
     sep="2575",
     once="endpoint",
     sorts=("stream",),
+    transport=("http",),
 )
 def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     """An event stream should come with `X-Accel-Buffering: no`.
@@ -617,6 +625,7 @@ def accel_buffering_missing(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#receiving-messages",
     versions=rev.STREAMABLE,
     sorts=("stream",),
+    transport=("http",),
 )
 def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     """Events are meant to be sent when they happen.
@@ -672,6 +681,7 @@ def events_buffered(exchange: Exchange) -> Iterator[Finding]:
     spec=f"{HTTP}#cancellation",
     sep="2575",
     sorts=("stream",),
+    transport=("http",),
 )
 def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     """Closing the stream of a request cancels the request.
@@ -718,6 +728,7 @@ def client_disconnect(exchange: Exchange) -> Iterator[Finding]:
     spec="2026-07-28 changelog#major-changes",
     sep="2575",
     needs=(REISSUE,),
+    transport=("http",),
 )
 def reissue_reuses_id(message: Message) -> Iterator[Finding]:
     """A request whose stream broke is sent again as a new request, with a new id.
@@ -754,3 +765,74 @@ def reissue_reuses_id(message: Message) -> Iterator[Finding]:
             "info" if reissue.by_client else None,  # a client that was ended and started anew counts from the same id again
             related=(reissue.broken,),
         )
+
+
+@rule(
+    "SSE017",
+    "repeated-without-pause",
+    "The same request again and again without a pause",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="info",
+    spec=f"{HTTP}#receiving-messages",
+    needs=(LOOP,),
+    transport=("http",),
+)
+def repeated_without_pause(exchange: Exchange) -> Iterator[Finding]:
+    """A stream stays open until there is nothing more to say, and a refused request is not sent again at once.
+
+    Why: a stream that is completed at once is asked for again at once: client and server keep each other busy with nothing.
+
+    Fix: on the server, keep the stream open; on the client, wait longer before each repetition.
+
+    Wrong::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+
+    Right::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> open
+    """
+    loop = exchange.facts.get(LOOP)
+    if loop is None or loop.backs_off:
+        return
+    often = f"{loop.count} times in {loop.seconds:.1f} s"
+    if loop.stream:
+        words = f"{loop.what} was completed at once {often}; the client asked again without a pause"
+    else:
+        words = f"{loop.what} was sent {often}, and refused each time with the same answer"
+    yield Finding(
+        words,
+        [Evidence("response.body:", often)],
+        party=None if loop.stream else "client",
+        related=tuple(loop.flows),
+        once=loop.what,
+    )

@@ -92,6 +92,7 @@ def ack_not_first(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#acknowledgment",
     sep="2575",
     methods=LISTENING,
+    transport=("http",),
 )
 def ack_missing(exchange: Exchange) -> Iterator[Finding]:
     """A listen stream is acknowledged at once.
@@ -175,6 +176,8 @@ def subscription_id_missing(message: Message) -> Iterator[Finding]:
     if listen is None or message.rpc.kind != "notification" or rev.SUBSCRIPTION_ID in message.meta:
         return
     method = message.method or ""
+    if method == "notifications/cancelled" and message.exchange.transport == "stdio":
+        return  # there it ends the subscription, and names it by requestId
     core = method in LIST_TYPES or method in (ACKNOWLEDGED, UPDATED, "notifications/progress", "notifications/message")
     yield Finding(
         f"{one_line(method, 60)} on a listen stream has no subscriptionId",
@@ -584,6 +587,7 @@ def _closing_members(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#graceful-closure",
     sep="2575",
     methods=LISTENING,
+    transport=("http",),
 )
 def abrupt_server_close(exchange: Exchange) -> Iterator[Finding]:
     """A server that ends a listen stream says so by a result.
@@ -695,6 +699,7 @@ def filter_malformed(message: Message) -> Iterator[Finding]:
     spec=f"{SUBSCRIPTIONS}#opening-a-stream",
     sep="2575",
     methods=LISTENING,
+    transport=("http",),
 )
 def listen_answered_json(message: Message) -> Iterator[Finding]:
     """A listen request is answered by an event stream, or refused by an error.

@@ -586,6 +586,7 @@ def task_update_keys(message: Message) -> Iterator[Finding]:
     spec=f"{SPEC} #streamable-http-routing-headers",
     sep="2663",
     methods=POLLED,
+    transport=("http",),
 )
 def task_name_header(message: Message) -> Iterator[Finding]:
     """tasks/get, tasks/update and tasks/cancel mirror `params.taskId` into Mcp-Name.

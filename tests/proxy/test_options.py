@@ -4,6 +4,8 @@ import os
 
 import pytest
 from mitmproxy import exceptions
+from mitmproxy.addonmanager import Loader
+from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons
 
 from mcp_wiretap.proxy import options
@@ -141,6 +143,24 @@ def test_mitmproxys_own_options_are_changed_only_at_their_default():
         addon.context.options.tcp_timeout = 60
         addon.running()
         assert addon.context.options.tcp_timeout == 60
+
+
+@pytest.mark.parametrize(
+    ("modes", "strategy"),
+    [
+        (["reverse:http://127.0.0.1:9@8001"], "lazy"),
+        (["reverse:https://mcp.example"], "lazy"),
+        (["regular"], "eager"),
+        (["regular", "reverse:http://127.0.0.1:9@8001"], "eager"),
+        (["reverse:tcp://127.0.0.1:9"], "eager"),
+    ],
+)
+def test_a_reverse_proxy_connects_once_there_is_a_flow_that_can_tell_of_a_failure(modes, strategy):
+    with flows.proxy() as addon:
+        Proxyserver().load(Loader(addon.context.master))
+        addon.context.options.mode = modes
+        addon.running()
+        assert addon.context.options.connection_strategy == strategy
 
 
 def test_the_comment_column_is_added_to_mitmwebs_default_columns():

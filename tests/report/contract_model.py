@@ -42,11 +42,23 @@ class BatchMessage(Strict):
     error_code: int | None
 
 
+class Changed(Strict):
+    by: str
+    request: bool
+    response: bool
+
+
+class Process(Strict):
+    command: str
+    exit: int | None
+    stderr_bytes: int
+
+
 class Flow(Strict):
     id: str
     input: str
     index: int | None
-    kind: Literal["mcp", "oauth", "preflight", "other"]
+    kind: Literal["mcp", "oauth", "preflight", "process", "other"]
     endpoint: str | None
     era: Literal["modern", "legacy", "unknown"] | None
     revision: str | None
@@ -64,6 +76,9 @@ class Flow(Strict):
     conversation: str | None
     round: int | None
     headers: list[Header]
+    changed: Changed | None
+    transport: Literal["http", "http+sse", "stdio"]
+    process: Process | None
 
 
 class Link(Strict):
@@ -94,6 +109,7 @@ class Server(Strict):
 
 class Endpoint(Strict):
     url: str
+    transport: Literal["http", "http+sse", "stdio"]
     input: str
     era: Literal["modern", "legacy", "dual", "unknown"]
     revisions: list[str]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -106,11 +106,17 @@ def test_any_text_is_one_scalar(text):
 
 @given(st.text(alphabet=st.characters(blacklist_categories=["C", "Z"]) | st.just(" "), max_size=300))
 @settings(max_examples=300, deadline=None)
+@example("\"'\U000e0100")  # in quotes, with a character that is written as an escape
+@example("a\U000e0100 b")  # the same in a plain scalar
+@example('"' + " \U000e0100" * 45)  # longer than the limit only because of its escapes
 def test_folding_keeps_the_words(text):
-    rows = [(2, f"key: {yaml.scalar(text)}", "a comment"), (2, "other: 1", "")]
+    written = yaml.scalar(text)
+    rows = [(2, f"key: {written}", "a comment"), (2, "other: 1", "")]
     (document,) = valid("\n".join(yaml.lines(rows)))
+    # Escapes of characters that do not show are YAML's own in quotes, and words like others in a plain scalar.
+    expected = text if written.startswith('"') else one_line(text, yaml.TEXT)
     if isinstance(document["key"], str):  # a number, a boolean and the like are one word
-        assert document["key"].split() == one_line(text, yaml.TEXT).split()
+        assert document["key"].split() == expected.split()
     assert document["other"] == 1
 
 

@@ -38,7 +38,7 @@ def _exchange(subject: Subject) -> dict[str, Any]:
         ]
         if whole.stream is not None
         else None,
-        "era": record.era,
+        "era": record.shown_era,
         "revision": record.revision,
         "outcome": record.outcome,
         "findings": [

@@ -107,7 +107,7 @@ def _severity(e: Exchange, value: str) -> bool:
 
 
 def _era(e: Exchange, value: str) -> bool:
-    return e.era == value
+    return e.shown_era == value
 
 
 def _outcome(e: Exchange, value: str) -> bool:

@@ -24,7 +24,8 @@ def rows(
     """(rows, cursor of older ones, how many the filter hides)."""
     wanted = query.get("level", "")
     least = LEVELS.index(wanted) if wanted in LEVELS else 0
-    before = float(query["before"]) if query.get("before", "").replace(".", "", 1).isdigit() else None
+    cursor = query.get("before", "")
+    before = float(cursor) if cursor.isascii() and cursor.replace(".", "", 1).isdigit() else None
     found: list[tuple[Ledger, LogEntry]] = []
     hidden = 0
     for ledger in traces.ledgers:

@@ -132,7 +132,7 @@ def spark(tally: EndpointTally) -> list[int]:
     starts = list(tally.starts)
     if not starts:
         return []
-    first, last = starts[0], starts[-1]
+    first, last = min(starts), max(starts)  # not the first and the last: a slow upload is overtaken, a clock is put back
     width = max(last - first, 0.001) / BUCKETS
     counts = [0] * BUCKETS
     for at in starts:

@@ -17,6 +17,7 @@ from mcp_wiretap.pages.words import (
     severities,
     shown,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.model import Conversation, Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.streams.logs import Announcement
@@ -58,9 +59,10 @@ def row(ledger: Ledger, head: Exchange, zone: tzinfo | None) -> dict[str, Any]:
         "subject": shown(_subject(head), 120),
         "summary": _summary(head, conversation, rounds, last),
         "tag": _tag(head, conversation),
+        "changed": next((change.short(e.change) for e in rounds if e.change is not None), ""),
         "server": server_name(head.endpoint),
         "host": host(head.endpoint.url),
-        "era": head.era,
+        "era": head.shown_era,
         "bars": bars(conversation, rounds),
         "total": duration(total) if total is not None else "–",
         "state": state,
@@ -159,7 +161,7 @@ def _summary(head: Exchange, conversation: Conversation | None, rounds: list[Exc
     if conversation is not None:
         by = dict.fromkeys(_WAYS[link.by] for link in conversation.links)
         if any(link.by == "negotiation" for link in conversation.links):
-            eras = dict.fromkeys(e.era for e in rounds)
+            eras = dict.fromkeys(e.shown_era for e in rounds)
             return shown(
                 " → ".join(f"{e.method or e.http_method} {e.status or ''}".strip() for e in rounds[:4]) or str(eras), 160
             )
@@ -236,7 +238,7 @@ def _line(exchange: Exchange) -> str:
     words = [f"HTTP {exchange.status}" if exchange.status is not None else "no response"]
     if exchange.jsonrpc_id is not None:
         words.append(f"id {parts.brief(exchange.jsonrpc_id, 60)}")
-    words.append(f"{exchange.era} {shown(exchange.revision or '', 20)}".strip())
+    words.append(f"{exchange.shown_era} {shown(exchange.revision or '', 20)}".strip())
     return " · ".join(words)
 
 

@@ -56,7 +56,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "id": _id(exchange),
         "subject": subject_words(listen.asked) if listen is not None else _legacy_words(exchange),
         "server": server_name(exchange.endpoint),
-        "era": exchange.era,
+        "era": exchange.shown_era,
         "last": offset(last - exchange.started).removeprefix("+") if last is not None else "never",
         "marks": network.marks(timing, exchange.started, span),
         "label": network._label(exchange),

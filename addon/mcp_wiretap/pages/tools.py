@@ -14,7 +14,9 @@ from mcp_wiretap.trace.lists.catalog import LISTED, Listing
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.model import ToolDefinition
 from mcp_wiretap.trace.summary.call_counts import CALLS, Calls
+from mcp_wiretap.wire.values import is_number
 
+_MOST_TTL = 10**15  # milliseconds
 KINDS = ("tools", "resources", "prompts")
 ROWS = 300  # tools of one endpoint that are listed
 ARGUMENTS = 12
@@ -92,7 +94,8 @@ def hints(listing: Listing | None, now: float) -> dict[str, Any]:
         return {"tags": [], "words": ""}
     tags, words = [], ""
     ttl = listing.ttl_ms
-    if isinstance(ttl, int | float) and not isinstance(ttl, bool):
+    if is_number(ttl):
+        ttl = float(max(min(ttl, _MOST_TTL), -_MOST_TTL))  # a server may say any number
         tags.append(f"ttl {duration(ttl) if ttl > 0 else '0 ms'}")
         if ttl <= 0:
             words = "stale at once: a client should list again before it relies on it"

@@ -74,12 +74,14 @@ def day(at: float | None, zone: tzinfo | None) -> str:
 
 def offset(seconds: float) -> str:
     """+5.5 ms, +1.012 s."""
+    seconds = max(seconds, 0.0)
     ms = seconds * 1000
     return f"+{ms:.1f} ms" if abs(ms) < 1000 else f"+{seconds:.3f} s" if abs(seconds) < 100 else f"+{seconds:.0f} s"
 
 
 def idle(seconds: float) -> str:
     """9.8 s, 1 min 52 s, 2 h 5 min."""
+    seconds = min(seconds, 10**12) if seconds > 0 else 0.0
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)

@@ -14,7 +14,8 @@ from mcp_wiretap.trace.model import Exchange
 COMMENT, MARK = "mcp.comment", "mcp.mark"
 EVENTS, ENDED, DROPPED = "mcp.events", "mcp.ended", "mcp.dropped"
 FACTS = (
-    "mcp.era", "mcp.revision", "mcp.method", "mcp.name", "mcp.outcome", "mcp.code", "mcp.error", "mcp.conversation",
+    "mcp.era", "mcp.revision", "mcp.method", "mcp.name", "mcp.outcome", "mcp.code", "mcp.error", "mcp.step", "mcp.endpoint",
+    "mcp.conversation",
     "mcp.round", "mcp.rules", "mcp.severity", "mcp.notes",
 )  # fmt: skip
 

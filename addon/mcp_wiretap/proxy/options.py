@@ -49,6 +49,12 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "mcp_replay_missing", str, "error",
         "What becomes of a request that mcp_replay has no answer to: error (says what the recording has), or forward.",
     ),
+    ("mcp_stdio", bool, True, "See the servers on stdio that are started by `mcp-wiretap stdio`."),
+    (
+        "mcp_socket", str, "",
+        "Where their wrappers are heard: the path of a Unix socket; after `loopback:`, of a file that names a port and a secret. "
+        "Default: MCP_WIRETAP_SOCKET, else .mcp-wiretap.sock in XDG_RUNTIME_DIR or the home folder.",
+    ),
     (
         "mcp_otlp_endpoint", str, "",
         "Send each operation as an OpenTelemetry span to this collector: http://127.0.0.1:4318/v1/traces. What it does not take "

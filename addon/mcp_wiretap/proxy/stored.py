@@ -6,10 +6,25 @@ announces comes first of all.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcp_wiretap.trace.events import NOTHING, EndedBy, Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.proxy.stored_changes import Change, changes_of
+from mcp_wiretap.stdio.lines import CANCELLED, OUTPUT_ENDED
+from mcp_wiretap.stdio.session import WRAPPER_GONE
+from mcp_wiretap.trace.events import (
+    NOTHING,
+    AnsweredHere,
+    AnswerPassed,
+    EndedBy,
+    Event,
+    ExchangeEnded,
+    ProcessEnd,
+    RequestSeen,
+    RequestSent,
+    ResponseStarted,
+    StreamData,
+)
 from mcp_wiretap.wire.coding import Decoder
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
@@ -27,33 +42,54 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     rewritten it while loading. KeyError, TypeError or ValueError where the state is not that of an HTTP flow."""
     request, response, error = state["request"], state["response"], state["error"]
     flow, metadata = state["id"], state["metadata"]
-    seen = _request(flow, state, request, response, error, address)
+    change = changes_of(state)
+    if change.received is not None:  # it has an address of its own, as it was received
+        seen = _request(flow, state, change.received, response, error, None)
+    else:
+        seen = _request(flow, state, request, response, error, address)
     events: list[Event] = [seen]
+    if change.received is not None and change.sent:
+        events.append(_sent(flow, request, max(change.at, seen.at), change, address))
     if response is None and error is None:
         return events
     ended = _ended_at(response, error)
     if response is None:
         by, why = _who(error, response, metadata)
-        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why))
+        connected = by == "client" or seen.scheme == "stdio" or _connected(state["server_conn"])
+        events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected, process=exit_of(metadata)))
         return events
+    given = change.given or response
     head = response["timestamp_start"]
     head = float(head) if head is not None else seen.at
-    fields = Fields([(name, value) for name, value in response["headers"]])
-    events.append(ResponseStarted(flow, head, response["status_code"], fields))
-    body, streamed, problem = response["content"], False, None
+    fields = Fields([(name, value) for name, value in given["headers"]])
+    if change.answered:
+        events.append(AnsweredHere(flow, head, change.by))
+    events.append(ResponseStarted(flow, head, given["status_code"], fields))
+    body, streamed, problem = given["content"], False, None
     if body is not None and is_event_stream(fields.first("content-type") or ""):
         times = metadata.get("mcp.events")
         coding = fields.first("content-encoding")
         pieces, problem = _stream(flow, body, coding, times, (head, ended if ended is not None else head), stream_limit)
         events += pieces
         body, streamed = None, True
+    elif body and seen.command is not None:
+        events.append(StreamData(flow, head, body[:stream_limit], timed=False))
     if ended is None:
         return events  # saved while it was open
-    by, why = _who(error, response, metadata)
+    by, why = ("complete", None) if change.killed else _who(error, response, metadata)
     dropped = metadata.get("mcp.dropped")
+    passed = change.given is not None and change.passed
     events.append(
-        ExchangeEnded(flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem)
-    )
+        ExchangeEnded(
+            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem,
+            on_its_way=passed, process=exit_of(metadata),
+        )
+    )  # fmt: skip
+    if passed and change.killed:
+        events.append(AnswerPassed(flow, ended, None, Fields(()), None, change.response_by))
+    elif passed:
+        got = Fields([(name, value) for name, value in response["headers"]])
+        events.append(AnswerPassed(flow, ended, response["status_code"], got, response["content"], change.response_by))
     return events
 
 
@@ -78,8 +114,33 @@ def _request(
     return RequestSeen(
         flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
         client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
-        redacted if isinstance(redacted, dict) else NOTHING,
+        redacted if isinstance(redacted, dict) else NOTHING, command_of(state["metadata"]),
     )  # fmt: skip
+
+
+def _sent(flow: str, request: State, at: float, change: Change, address: tuple[str, str, int] | None) -> RequestSent:
+    scheme, host, port = address or (text(request["scheme"]), _name(request["host"]), request["port"])
+    fields = Fields([(name, value) for name, value in request["headers"]])
+    return RequestSent(
+        flow, at, text(request["method"]), scheme, host, port, text(request["path"]), fields, request["content"], change.by,
+        change.unsure,
+    )  # fmt: skip
+
+
+def command_of(metadata: Mapping[str, Any]) -> str | None:
+    """What a stdio server is started by; None where the flow does not stand for its process."""
+    command = metadata.get("mcp.command")
+    return command if isinstance(command, str) else None
+
+
+def exit_of(metadata: Mapping[str, Any]) -> ProcessEnd | None:
+    """How a stdio server's process ended; None where the flow does not stand for one."""
+    if command_of(metadata) is None:
+        return None
+    status, input_ended = metadata.get("mcp.exit"), metadata.get("mcp.input_ended")
+    return ProcessEnd(
+        status if isinstance(status, int) else None, float(input_ended) if isinstance(input_ended, int | float) else None
+    )
 
 
 def _is_reverse(mode: bytes | str | None) -> bool:
@@ -118,17 +179,29 @@ def _who(error: State | None, response: State | None, metadata: State) -> tuple[
     noted = metadata.get("mcp.ended")
     by = _ENDS.get(noted) if isinstance(noted, str) else None
     if by is None:
-        by = _who_by_text(said, response is not None)
+        by = ended_by(said, response is not None)
     return by, failure(said, by)
 
 
-def _who_by_text(said: str, answered: bool) -> EndedBy:
+def ended_by(said: str, answered: bool) -> EndedBy:
+    """Who ended a flow, by the text of its error."""
+    if said in (OUTPUT_ENDED, WRAPPER_GONE):
+        return "server"
+    if said == CANCELLED:
+        return "client"
     if said == "Client disconnected." or said.endswith("(CANCEL)"):
         return "client"
     if answered:
         return "server" if "peer closed connection without sending complete message body" in said else "unknown"
     refused = "Connect call failed" in said or "server closed connection" in said or said.startswith("[Errno")
     return "server" if refused else "unknown"
+
+
+def _connected(server: State) -> bool:
+    """Whether the connection to the server came about, its TLS included."""
+    if server.get("timestamp_tcp_setup") is None:
+        return False
+    return not server.get("tls") or server.get("timestamp_tls_setup") is not None
 
 
 def failure(said: str, by: EndedBy) -> str:

@@ -10,8 +10,9 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import dumping, options, replay_server, telemetry
+from mcp_wiretap.proxy import changes, dumping, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
+from mcp_wiretap.proxy.chain import BeforeSave, First, Last
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
@@ -21,6 +22,7 @@ from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
 from mcp_wiretap.proxy.replay_server import Replaying
+from mcp_wiretap.proxy.stdio.tap import Tap
 from mcp_wiretap.proxy.telemetry import Telemetry
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.trace.inspector import Inspector
@@ -45,8 +47,11 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
+        self._ends: tuple[First, BeforeSave, Last] | None = None
         self._frozen = Frozen()
         self._over = False
+        self._running = False
+        self._tap: Tap | None = None
         self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
@@ -69,19 +74,38 @@ class Wiretap(Commands, Repeating):
             self._use(options.Settings.read(ctx.options))
         if updated & replay_server.OPTIONS:
             self._replay(replay_server.Wanted.read(ctx.options))
+        if self._running and updated & {"mcp_stdio", "mcp_socket"}:
+            self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
+        if self._running:
+            self._watch_ends()
         if self._dispatch is not None and "mcp_fast_hooks" in updated:
             self._dispatch_hooks()
 
     def running(self) -> None:
+        self._running = True
         if self.replaying is not None:
             self.replaying.start()
-        for step in (_prepare_mitmproxy, _tell_unknown, bind_keys, self._mount_pages, self._dispatch_hooks, self._freeze):
+        for step in (
+            _prepare_mitmproxy,
+            _tell_unknown,
+            bind_keys,
+            self._mount_pages,
+            self._dispatch_hooks,
+            self._watch_ends,
+            self._freeze,
+            self._hear,
+        ):
             try:
                 step()
             except Exception as error:
                 self.faults.note(step.__name__.strip("_"), error)
+
+    @fail_open
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        if flow.live and self._capture is not None and not self._over:
+            self._capture.changes.came(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
@@ -128,9 +152,14 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def done(self) -> None:
+        if self._tap is not None:
+            self._tap.stop()
         if self._dispatch is not None:
             self._dispatch.remove()
         self._frozen.thaw()
+        for each in self._ends or ():
+            each.leave()
+        self._ends = None
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
             self._over = True
             self._capture.close()
@@ -138,6 +167,16 @@ class Wiretap(Commands, Repeating):
             self.loaded.finish()
             if self.telemetry is not None:
                 self.telemetry.close()
+
+    def _hear(self) -> None:
+        """Hear the wrappers of stdio servers, at another place than before, or no longer."""
+        if self._tap is not None:
+            self._tap.stop()
+            self._tap = None
+        reads_only = not ctx.options.server and (ctx.options.rfile or ctx.options.client_replay)
+        if ctx.options.mcp_stdio and not reads_only:
+            self._tap = Tap(ctx.options.mcp_socket, lambda: self._capture, self.faults)
+            self._tap.start()
 
     def _send_to(self, endpoint: str) -> None:
         """Send spans to another collector, or to none."""
@@ -189,6 +228,20 @@ class Wiretap(Commands, Repeating):
         """The inspector's pages, where mitmweb runs."""
         if getattr(ctx.master, "app", None) is not None:
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
+
+    def _watch_ends(self) -> None:
+        """An object at the end of the chain, while anything there may change what passes."""
+        capture = self._capture
+        if capture is None:
+            return
+        scripts = capture.changes.scripts = changes.other_scripts(self)
+        wanted = changes.may_change(scripts)
+        if wanted and self._ends is None:
+            faults = self.faults
+            self._ends = First(capture, faults), BeforeSave(capture, faults), Last(capture, faults)
+            for each in self._ends:
+                each.place()
+        capture.watches_ends = self._ends is not None
 
     def _dispatch_hooks(self) -> None:
         if self._dispatch is None:
@@ -251,6 +304,10 @@ def _prepare_mitmproxy() -> None:
     """Options of mitmproxy that stand in the way of MCP, changed only where they are as mitmproxy made them."""
     if _at_default("tcp_timeout"):
         ctx.options.update(tcp_timeout=TCP_TIMEOUT)
+    modes = ctx.options.mode
+    if _at_default("connection_strategy") and modes and all(mode.startswith("reverse:http") for mode in modes):
+        # With the default the proxy connects before there is a flow: a server that is not running would leave no trace.
+        ctx.options.update(connection_strategy="lazy")
     if _at_default("web_columns") and "comment" not in ctx.options.web_columns:
         ctx.options.update(web_columns=[*ctx.options.web_columns, "comment"])
 

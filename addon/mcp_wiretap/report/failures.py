@@ -8,9 +8,8 @@ import re
 from dataclasses import dataclass, field
 
 from mcp_wiretap.report import comment
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS, AuthorizationFlow, Token
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS
 from mcp_wiretap.trace.model import Exchange
-from mcp_wiretap.trace.summary.error_words import quoted
 
 NAMES = 3  # of one line
 _CHANGING = re.compile(r"[0-9A-Fa-f-]*[0-9][0-9A-Fa-f-]*")  # counters, ids and times do not make it another failure
@@ -23,7 +22,7 @@ class Failure:
     endpoint: str
     method: str
     outcome: str  # the code with its name, or the HTTP status
-    words: str | None  # of the other side, secrets masked
+    words: str  # of the other side in quotes, secrets masked
     first: str  # flow
     input: str
     at: float
@@ -38,7 +37,7 @@ class Failure:
         """The failure on one line: `tools/list -> -32000 "Session not found"`."""
         names = list(self.names)
         operation = " ".join([self.method, ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")]).strip()
-        return f"{operation} -> {self.outcome}" + (f" {quoted(self.words)}" if self.words else "")
+        return f"{operation} -> {self.outcome}" + (f" {self.words}" if self.words else "")
 
     @property
     def explained(self) -> str:
@@ -60,14 +59,14 @@ class Failure:
 
 def of(exchange: Exchange, input_: str) -> Failure | None:
     """The failure of an exchange; None where it did not fail."""
-    if exchange.outcome not in ("error", "broken") or exchange.kind not in ("mcp", "preflight"):
+    if not is_failed(exchange):
         return None
     rules = dict.fromkeys(f.rule for f in exchange.findings if f.severity not in (None, "info"))
     return Failure(
         endpoint=exchange.endpoint.url,
-        method=exchange.method or f"HTTP {exchange.http_method}",
+        method=_method(exchange),
         outcome=comment.outcome(exchange),
-        words=exchange.error_message,
+        words=comment.in_words(exchange),
         first=exchange.flow,
         input=input_,
         at=exchange.started,
@@ -79,9 +78,26 @@ def of(exchange: Exchange, input_: str) -> Failure | None:
     )
 
 
+def _method(exchange: Exchange) -> str:
+    if exchange.kind == "oauth":
+        return f"oauth {exchange.step_words}"
+    return exchange.method or (exchange.http_method if exchange.kind == "mcp" else f"preflight {exchange.http_method}")
+
+
+def is_failed(exchange: Exchange) -> bool:
+    """Whether an operation failed. Metadata that are looked for at several places may be missing at one of them."""
+    if exchange.kind == "oauth":
+        if exchange.step in ("resource-metadata", "server-metadata", "client-metadata", None) and exchange.status is not None:
+            return False
+        return exchange.outcome in ("error", "broken") or exchange.error_message is not None
+    if exchange.kind == "preflight":
+        return exchange.outcome in ("error", "broken") or bool(comment.lacking(exchange))
+    return exchange.outcome in ("error", "broken") and exchange.kind == "mcp"
+
+
 def key(failure: Failure) -> tuple[str, ...]:
     """What two failures have in common that were told in the same words."""
-    words = _CHANGING.sub("0", failure.words or "")
+    words = _CHANGING.sub("0", failure.words)
     return (failure.input, failure.endpoint, failure.method, failure.outcome, words, failure.foreseen)
 
 
@@ -101,9 +117,8 @@ def _foreseen(exchange: Exchange) -> str:
 
 def _answered(exchange: Exchange) -> bool:
     """Whether a token was let in after a request without one was refused."""
-    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS, [])
-    for flow in flows:
+    for flow in exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or ():
         if any(step.flow == exchange.flow for step in flow.steps):
             return flow.tokens > 0 and not flow.reopened
-    tokens: dict[str, Token] = exchange.endpoint.facts.get(TOKENS, {})
+    tokens = exchange.endpoint.facts.get(TOKENS) or {}
     return not exchange.auth and any(token.accepted for token in tokens.values())

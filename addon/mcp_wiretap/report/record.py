@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding, Unchecked
 from mcp_wiretap.trace.model import BatchItem, Conversation, Endpoint, Exchange, HeaderCheck
 from mcp_wiretap.wire import jsonrpc
@@ -56,7 +57,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "index": index,
         "kind": exchange.kind,
         "endpoint": _endpoint_of(exchange),
-        "era": exchange.era if mcp else None,
+        "era": exchange.shown_era if mcp else None,
         "revision": optional(exchange.revision) if mcp else None,
         "http_method": text(exchange.http_method),
         "status": exchange.status,
@@ -73,9 +74,20 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "conversation": text(conversation.id) if conversation is not None else None,
         "round": exchange.round,
         "headers": [_header(check) for check in exchange.header_checks],
+        "changed": change.record(exchange.change),
+        "transport": exchange.transport,
+        "process": _process(exchange),
     })  # fmt: skip
     messages = "null" if batch is None else "[" + ", ".join(map(_batch_item, batch)) + "]"
     return f'{head[:-1]}, "jsonrpc_id": {_id(exchange.jsonrpc_id)}, "messages": {messages}, {tail[1:]}'
+
+
+def _process(exchange: Exchange) -> dict[str, Any] | None:
+    """What a stdio server's process was started by and how it ended, on the flow that stands for it."""
+    process = exchange.process
+    if process is None or exchange.kind != "process":
+        return None
+    return {"command": text(process.command), "exit": process.status, "stderr_bytes": process.stderr_size}
 
 
 def _endpoint_of(exchange: Exchange) -> str | None:
@@ -156,6 +168,7 @@ def endpoint_line(endpoint: Endpoint, input_: str) -> str:
     tools: Iterable[str] = list(endpoint.tools)[:TOOLS]
     return encode({
         "url": text(endpoint.url),
+        "transport": endpoint.transport,
         "input": input_,
         "era": endpoint.era,
         "revisions": [text(revision) for revision in endpoint.revisions],

@@ -115,7 +115,7 @@ class Tally:
         self.last = ended if self.last is None or ended > self.last else self.last
         if exchange.kind == "mcp":
             self.mcp_flows += 1
-        if exchange.kind != "other":
+        if exchange.kind not in ("other", "process"):
             self.operations += 1
             self._failed(failures.of(exchange, input_))
         if exchange.findings:

@@ -7,6 +7,7 @@ from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Group, Tally
 from mcp_wiretap.trace.finding import Evidence
 from mcp_wiretap.wire import revision as rev
 
+_MOST_MS = 10**15
 HEADINGS = {"error": "Errors", "warning": "Warnings", "info": "Notes"}
 
 
@@ -15,7 +16,8 @@ def plural(count: int, word: str) -> str:
 
 
 def duration(ms: float) -> str:
-    """Three digits that matter: 8.4 ms, 237 ms, 1.61 s."""
+    """Three digits that matter: 8.4 ms, 237 ms, 1.61 s. What a clock that was put back makes negative is 0."""
+    ms = min(ms, _MOST_MS) if ms > 0 else 0.0  # a server may ask for any number
     if ms >= 100_000:
         return f"{ms / 1000:.0f} s"
     if ms >= 1000:

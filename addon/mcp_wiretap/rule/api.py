@@ -78,7 +78,11 @@ type Check = Callable[..., Iterator[Finding | Unchecked] | None]
 type Level = Literal["must", "should", "may-note"]
 
 
+type Transport = Literal["http", "stdio"]  # http is each of its forms
+
+
 ALL_REVISIONS = frozenset(rev.KNOWN)
+ALL_TRANSPORTS: frozenset[Transport] = frozenset({"http", "stdio"})
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -109,6 +113,8 @@ class Rule:
     # `cap:KEY` of the request's clientCapabilities, an `ExchangeFact`, `header:NAME` (lower case) of the request,
     # `headers`: a mirrored header has a problem, `mrtr`: it belongs to a multi round-trip. None: the rule is always called.
     needs: frozenset[str | Fact[Any]] | None = None
+    transport: frozenset[str] = ALL_TRANSPORTS  # for which it speaks; what is of headers, statuses or streams is for http only
+    hint_on: frozenset[str] = frozenset()  # transports on which it says no more than a hint
 
     @property
     def family(self) -> str:
@@ -142,6 +148,8 @@ def rule[C: Check](
     always: bool = False,
     kinds: Iterable[str] | None = None,
     needs: Iterable[str | Fact[Any]] | None = None,
+    transport: Iterable[Transport] = ALL_TRANSPORTS,
+    hint_on: Iterable[Transport] = (),
 ) -> Callable[[C], C]:
     """Mark a function as a rule. The function stays callable as it is; its Rule hangs on it as `__rule__`. ValueError, naming the
     rule, the argument and the words that it knows, for a declaration by which the rule would never be called, or would fail."""
@@ -169,6 +177,8 @@ def rule[C: Check](
             always=always,
             kinds=frozenset(_several("kinds", kinds, id)) if kinds is not None else None,
             needs=frozenset(_several("needs", needs, id)) if needs is not None else None,
+            transport=frozenset(_several("transport", transport, id)),
+            hint_on=frozenset(_several("hint_on", hint_on, id)),
         )
         check_declaration(declared)
         check.__rule__ = declared  # type: ignore[attr-defined]
@@ -191,6 +201,8 @@ def check_declaration(declared: Rule) -> None:
         raise ValueError(f"{at}: id must be three or more capitals (the family) and digits, as in ACME001")
     if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", declared.name):
         raise ValueError(f"{at}: name {declared.name!r} must be words in lower case with hyphens between them")
+    if not declared.transport:
+        raise ValueError(f"{at}: transport is empty; it must be one of {_listed(_TRANSPORTS)}")
     if not declared.on:
         raise ValueError(f"{at}: on is empty; it must be one of {_listed(_ON)}")
     for argument, words, known in (
@@ -203,6 +215,8 @@ def check_declaration(declared: Rule) -> None:
         ("sorts", declared.sorts or (), _SORTS),
         ("kinds", declared.kinds or (), _KINDS),
         ("versions", declared.versions, sorted(ALL_REVISIONS)),
+        ("transport", declared.transport, _TRANSPORTS),
+        ("hint_on", declared.hint_on, _TRANSPORTS),
     ):
         for word in words:
             if word not in known:
@@ -253,6 +267,7 @@ _LEVELS: tuple[str, ...] = get_args(Level.__value__)
 _ERAS: tuple[str, ...] = get_args(Era.__value__)
 _SEVERITIES: tuple[str, ...] = get_args(Severity.__value__)
 _KINDS: tuple[str, ...] = get_args(Kind.__value__)
+_TRANSPORTS: tuple[str, ...] = get_args(Transport.__value__)
 _PARTIES = ("client", "server", "either")
 _ONCE = ("endpoint", "client")
 _IN_MESSAGES = ("meta", "params", "result", "cap")  # needs that only a message can meet

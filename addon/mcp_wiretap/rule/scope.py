@@ -30,6 +30,19 @@ def scope_of(found: Rule, exchange: Exchange, server: str, sender: Party) -> tup
     server rules follow the evidence that the server gave. `sender` decides for rules about either party."""
     if found.kinds is not None and exchange.kind not in found.kinds:
         return None
+    if exchange.endpoint.on_stdio:
+        return _scope_on_stdio(found, exchange, server, sender)
+    return _scope_of_era(found, exchange, server, sender) if "http" in found.transport else None
+
+
+def _scope_on_stdio(found: Rule, exchange: Exchange, server: str, sender: Party) -> tuple[Cap, str] | None:
+    if "stdio" not in found.transport or (exchange.kind == "process" and found.kinds is None):
+        return None
+    scope = _scope_of_era(found, exchange, server, sender)
+    return ("info", scope[1]) if scope is not None and "stdio" in found.hint_on else scope
+
+
+def _scope_of_era(found: Rule, exchange: Exchange, server: str, sender: Party) -> tuple[Cap, str] | None:
     if exchange.kind != "mcp":  # oauth and preflight: their rules are marked `always`
         return _NO_CAP if found.always else None
     if found.always:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mcp_wiretap.trace import sides
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.era import claim, evidence
 from mcp_wiretap.trace.era.clients import Clients
@@ -16,13 +17,23 @@ from mcp_wiretap.trace.era.discover import Discoveries
 from mcp_wiretap.trace.era.expectation import Expectations
 from mcp_wiretap.trace.era.negotiation import Negotiations
 from mcp_wiretap.trace.era.served import Served
-from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.events import (
+    AnsweredHere,
+    AnswerPassed,
+    Event,
+    ExchangeEnded,
+    RequestSeen,
+    RequestSent,
+    ResponseStarted,
+    StreamData,
+)
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.judge import Judge, NoRules
 from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
+from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
@@ -30,13 +41,18 @@ from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Endpoint, Exchange, Kind, Message, ServerEvidence, Session, Stream, StreamItem
+from mcp_wiretap.trace.model import Claim, Endpoint, Exchange, Kind, Message, Process, ServerEvidence, Session, Stream, StreamItem
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.refusals.cors import Cors
+from mcp_wiretap.trace.refusals.sessions import SessionRefusals
+from mcp_wiretap.trace.refusals.tracker import Refusals
+from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.streams.loops import Loops
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
@@ -53,6 +69,7 @@ from mcp_wiretap.wire.sse import SseEvent, SseParser
 # Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
 # may still be proven an MCP endpoint.
 _ERA, _UNPROVEN = "era", "unproven"
+_ON_ITS_WAY = "on its way"  # what the server answered may still be changed before the client gets it
 
 _LARGE = 16 << 10  # bytes of a message that take more than a moment to look through
 _PIECE = 8 << 10  # bytes of an event stream read at once: more than a thousand events find room in them
@@ -70,16 +87,22 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Rounds,
     Discoveries,
     Lists,
+    UnreadPages,
     Authorization,
     ProgressTokens,
     Listens,
+    Loops,
     Broken,
     Tasks,
     Usage,
+    SessionRefusals,
+    Refusals,
+    Cors,
     Clientele,
     Listed,
     CallCounts,
     Logs,
+    StdioLines,
     Gists,
 )
 
@@ -124,6 +147,8 @@ class Inspector:
         self.held = Held(self.limits.held, self.limits.held_bytes, self._no_longer_held)
         self.pairing = Pairing(self.sessions, self.conversations, self.held)
         self._enlightened: set[str] = set()  # flows that brought evidence of their server's era themselves
+        self._processes: OrderedDict[str, Process] = OrderedDict()  # of stdio servers, by connection
+        self._spoken: OrderedDict[str, Claim] = OrderedDict()  # the newest modern claim, by connection of stdio
         self._changed: dict[str, Exchange] = {}
         self.watched: dict[str, Exchange] | None = None  # what changed since somebody looked; whoever sets it, empties it
         self.trackers = [tracker(self) for tracker in TRACKERS]
@@ -153,6 +178,12 @@ class Inspector:
                 self._response(event)
             case ExchangeEnded():
                 self._ended(event)
+            case RequestSent():
+                self._request_sent(event)
+            case AnsweredHere():
+                self._answered_here(event)
+            case AnswerPassed():
+                self._answer_passed(event)
         own = self._changed.pop(event.flow, None)
         changed = [own, *self._changed.values()] if own is not None else list(self._changed.values())
         self._changed.clear()
@@ -213,7 +244,8 @@ class Inspector:
         if event.flow in self.exchanges:
             return  # hooks may come twice
         path, _, query = event.target.partition("?")
-        url = f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
+        on_stdio = event.scheme == "stdio"
+        url = f"stdio://{event.host}" if on_stdio else f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
         fields = event.fields
         exchange = Exchange(
             event.flow, self.fed, "other", self._endpoint(url), event.http_method, url, query, event.authority,
@@ -222,11 +254,15 @@ class Inspector:
         self.secrets.learn_headers(fields)
         if query:
             self.secrets.learn_query(f"?{query}")
-        exchange.auth = _auth(fields)
+        exchange.auth = _hash(event.connection) if on_stdio else _auth(fields)
+        if on_stdio:
+            exchange.process = self._process(exchange, event.command)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
         exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
+        if on_stdio and body and exchange.reading is not None and exchange.reading.kind in ("not-json", "not-utf8"):
+            exchange.facts[LINE] = body[:_LONGEST_LINE].decode("utf-8", "replace")
         if body and event.http_method == "POST" and len(body) <= form.LONGEST and _is_form(fields):
             exchange.form = body
             self.secrets.learn_query(body.decode("latin-1"))
@@ -244,7 +280,7 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
                 breathe()
-            if exchange.kind == "mcp":
+            if exchange.kind == "mcp" and not on_stdio:
                 mirror.check(exchange)
             claim.settle(exchange)
             outcome.settle(exchange)
@@ -256,9 +292,15 @@ class Inspector:
         session = self.sessions.find(exchange)
         if session is not None and session.transport == "http+sse":
             endpoint = exchange.endpoint = session.endpoint
-        exchange.claim = claim.claim(
-            exchange, session if session is not None and session.serves else None, self.sessions.agreed(exchange)
-        )
+        if endpoint.on_stdio:
+            exchange.claim = claim.on_stdio(exchange, session, self._spoken.get(exchange.connection))
+            if exchange.claim.modern and exchange.sent:
+                self._spoken[exchange.connection] = exchange.claim
+                while len(self._spoken) > self.limits.state:
+                    del self._spoken[next(iter(self._spoken))]
+        else:
+            named = session if session is not None and session.serves else None
+            exchange.claim = claim.claim(exchange, named, self.sessions.agreed(exchange))
         if session is None and not exchange.claim.modern:
             session = self.sessions.adopt(exchange)
         exchange.session = session
@@ -270,6 +312,114 @@ class Inspector:
         for message in exchange.sent:
             if (origin := self.pairing.sent(message)) is not None:
                 self.touched(origin)
+
+    # What was changed on the way (`sides`)
+
+    def _request_sent(self, event: RequestSent) -> None:
+        """The server was given another request than the client sent: it is judged by that one."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released or exchange.at_server is not None:
+            return
+        change = sides.changed(exchange)
+        change.request_by, change.unsure = event.by, event.unsure
+        if event.unsure:
+            exchange.unchecked.append(Unchecked("the server's answer", event.unsure))
+        else:
+            exchange.at_server = self._at_server(exchange, event)
+        self._changed_on_its_way(exchange)
+
+    def _at_server(self, exchange: Exchange, event: RequestSent) -> Exchange:
+        side, fields = sides.copy_for_server(exchange), event.fields
+        path, _, side.query = event.target.partition("?")
+        side.http_method, side.url = event.http_method, f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
+        side.request_fields, side.auth = fields, _auth(fields)
+        self.secrets.learn_headers(fields)
+        if side.query:
+            self.secrets.learn_query(f"?{side.query}")
+        body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
+        side.reading = self._read(side, body, fields, "request body as sent")
+        if side.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
+            side.sent = [Message(rpc, side, "client", "request.body", event.at) for rpc in side.reading.messages]
+        if exchange.kind == "mcp":
+            self._open_at_server(exchange, side)
+        return side
+
+    def _open_at_server(self, exchange: Exchange, side: Exchange) -> None:
+        """What is known of a request that was changed on its way, by what the server was given."""
+        side.session = exchange.session
+        if exchange.request_fields.all("mcp-session-id") != side.request_fields.all("mcp-session-id"):
+            side.session = self.sessions.find(side)
+        side.claim = claim.claim(side, side.session if side.session is not None and side.session.serves else None)
+        naming.name(side)
+        for tracker in self.trackers:
+            tracker.sent(exchange, side)
+        mirror.check(side)
+        claim.settle(side)
+
+    def _answered_here(self, event: AnsweredHere) -> None:
+        """The answer is somebody's at the proxy: the server is not judged by it."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released:
+            return
+        change = sides.changed(exchange)
+        change.answered_here, change.response_by, exchange.at_server = True, event.by, None
+        self._changed_on_its_way(exchange)
+
+    def _answer_passed(self, event: AnswerPassed) -> None:
+        """The client got another answer than the server gave: it is judged by that one."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released or exchange.status is None:
+            self.arrived(event.flow)
+            return
+        sides.changed(exchange).response_by = event.by
+        side = exchange.at_client = sides.copy_for_client(exchange)
+        side.status, side.response_fields = event.status, event.fields
+        self.secrets.learn_headers(event.fields)
+        if event.status is None:
+            side.ended_by, side.failure = "unknown", "killed in mitmproxy"
+        elif (event.fields.first("content-type") or "").lower().startswith("text/event-stream"):
+            side.stream = Stream(timed=False, recorded=event.body is not None)
+            for item in self._passed_events(side, event):
+                side.stream.items.append(item)
+                for rpc in item.reading.messages if item.reading is not None else ():
+                    item.messages.append(sides.receive(side, Message(rpc, side, "server", item.where, item.at)))
+        else:
+            side.answer_reading = self._read(side, event.body, event.fields, "response body as passed on")
+            for rpc in side.answer_reading.messages if side.answer_reading is not None else ():
+                sides.receive(side, Message(rpc, side, "server", "response.body", event.at))
+        outcome.settle(side)
+        if exchange.kind == "mcp":
+            evidence.passed(exchange, side)
+            for tracker in self.trackers:
+                tracker.passed(exchange, side)
+        self._changed_on_its_way(exchange)
+        if not event.on_its_way:
+            self.held.free(exchange, _ON_ITS_WAY)
+
+    def arrived(self, flow: str) -> None:
+        """The answer of that flow went to the client unchanged."""
+        exchange = self.exchanges.get(flow)
+        if exchange is not None:
+            self.held.free(exchange, _ON_ITS_WAY)
+
+    def _passed_events(self, side: Exchange, event: AnswerPassed) -> Iterable[StreamItem]:
+        body, coding = event.body or b"", event.fields.joined("content-encoding")
+        if coding:
+            body, _ = decode_body(body, coding, self.limits.stream)
+        assert side.stream is not None
+        for sse in SseParser(self.limits.stream).feed(body[: self.limits.stream]):
+            side.stream.count += 1
+            if len(side.stream.items) < self.limits.events:
+                reading = (
+                    jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth) if sse.data else None
+                )
+                yield StreamItem(side, event.at, sse, reading, [])
+
+    def _changed_on_its_way(self, exchange: Exchange) -> None:
+        sides.settle(exchange)
+        if exchange.kind != "other":
+            self.judge.again(exchange)
+        self.touched(exchange)
 
     def _no_longer_held(self, exchange: Exchange) -> None:
         self.count_dropped("held exchanges")
@@ -297,6 +447,10 @@ class Inspector:
 
     def _stream_data(self, event: StreamData) -> None:
         exchange, open_ = self.exchanges.get(event.flow), self._streams.get(event.flow)
+        if exchange is not None and exchange.kind == "process" and exchange.process is not None:
+            _add_errors(exchange.process, event.data)
+            self.touched(exchange)
+            return
         if exchange is None or open_ is None or exchange.stream is None or exchange.over:
             return
         data = event.data
@@ -324,7 +478,9 @@ class Inspector:
             if sse.event == "endpoint" and sse.index == 0 and exchange.http_method == "GET":
                 self.secrets.learn_query(sse.data)
                 self._http_sse(exchange, sse.data, at)
-            elif sse.data:
+            elif sse.data or exchange.endpoint.on_stdio:
+                if exchange.http_method == "GET" and exchange.endpoint.on_stdio:
+                    self._stdout(exchange)
                 self.secrets.learn_text(sse.data)
                 item.reading = jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth)
                 item.messages = [Message(rpc, exchange, "server", item.where, at) for rpc in item.reading.messages]
@@ -333,11 +489,17 @@ class Inspector:
                 self._promote(exchange)
             if len(stream.items) < self.limits.events:
                 stream.items.append(item)
+            side = exchange.at_server
+            there = sides.receive_item(side, item, self.limits.events) if side is not None else None
             self._tell(self._on_event, item)
             for message in item.messages:
-                self._receive(message, sse.size)
+                twin = self._receive(message, sse.size)
+                if there is not None and twin is not None:
+                    there.messages.append(twin)
             if exchange.kind != "other":
                 self.judge.event(item)
+                if there is not None:
+                    self.judge.event(there)
             breathe()
         stream.comments = open_.parser.comments
         if exchange.kind != "other":
@@ -372,20 +534,26 @@ class Inspector:
             endpoint.legacy = ServerEvidence(exchange.flow, "its stream began with an endpoint event (HTTP+SSE)")
             self._decided(endpoint, exchange)
 
-    def _receive(self, message: Message, size: int = 0) -> None:
-        """Pair a message of the server, learn from it, tell the trackers, judge it."""
+    def _receive(self, message: Message, size: int = 0) -> Message | None:
+        """Pair a message of the server, learn from it, tell the trackers, judge it. Returns it as it stands on the server's side,
+        where that is another one."""
         exchange = message.exchange
         if len(exchange.received) < self.limits.events:
             exchange.received.append(message)
         replied = self.pairing.received(message, size)
+        twin = sides.receive(exchange.at_server, message) if exchange.at_server is not None else None
         request = message.request
         owner = request.exchange if request is not None else exchange
-        if request is not None:
+        here = owner.change is not None and owner.change.answered_here  # it tells nothing of the server
+        if request is not None and not here:
             if request.method == "initialize" and not owner.claim.modern and evidence.initialized(owner, message, self.sessions):
                 self._decided(owner.endpoint, owner)
             if not exchange.endpoint.proven:
                 self._prove(exchange.endpoint)
-            if evidence.answered(owner, message):
+            seen, by_server = owner, message
+            if twin is not None and twin.request is not None and twin.request.exchange is exchange.at_server:
+                seen, by_server = twin.request.exchange, twin
+            if evidence.answered(seen, by_server):
                 self._decided(owner.endpoint, owner)
         claim.settle(owner)
         if owner is not exchange:
@@ -395,12 +563,16 @@ class Inspector:
         self._tell(self._on_said, message)
         if exchange.kind != "other":
             self.judge.said(message)
+            if twin is not None:
+                sides.of(exchange)
+                self.judge.said(twin)
         if replied is not None:
             self.rejudge(replied)
             self.pairing.not_asked(replied)
         if owner is not exchange and owner.over:
             self.rejudge(owner)
             self.held.free(owner, LATE)
+        return twin
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
         """More is known of the server's era now: what was judged before that is judged anew."""
@@ -421,7 +593,10 @@ class Inspector:
         exchange = self.exchanges.get(event.flow)
         if exchange is None or exchange.over:
             return
-        self._last_bytes(exchange, event)
+        if exchange.kind == "process":
+            self._process_ended(exchange, event)
+        else:
+            self._last_bytes(exchange, event)
         exchange.ended, exchange.ended_by = event.at, event.ended_by
         if exchange.dropped:
             exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
@@ -439,7 +614,7 @@ class Inspector:
         self._tell(self._on_ended, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        if exchange.flow in self._enlightened:
+        if exchange.flow in self._enlightened or JUDGE_WHOLE in exchange.facts:
             self._enlightened.discard(exchange.flow)
             self.judge.again(exchange)  # its earlier messages were judged before its server's era was known
         else:
@@ -449,12 +624,24 @@ class Inspector:
             if claim.is_undecided(exchange):
                 self._keep_undecided(exchange)
             self.pairing.ended(exchange)
+        if event.on_its_way:
+            self.held.keep(exchange, _ON_ITS_WAY)
         self.held.settle(exchange)
+
+    def _process_ended(self, exchange: Exchange, event: ExchangeEnded) -> None:
+        process = exchange.process
+        assert process is not None
+        exchange.failure, exchange.dropped = event.error, event.dropped
+        process.ended = exchange.ended = event.at
+        if event.process is not None:
+            process.status, process.input_ended = event.process.status, event.process.input_ended
+        self.sessions.process_ended(exchange)
 
     def _last_bytes(self, exchange: Exchange, event: ExchangeEnded) -> None:
         """The body that came with the end, or the end of a stream."""
         open_ = self._streams.pop(event.flow, None)
         exchange.failure, exchange.dropped = event.error, exchange.dropped + event.dropped
+        exchange.connected = event.connected
         if open_ is not None and exchange.stream is not None:
             if not event.streamed and event.body:
                 exchange.stream.timed = False
@@ -518,8 +705,26 @@ class Inspector:
 
     # Book-keeping
 
+    def _process(self, exchange: Exchange, command: str | None) -> Process | None:
+        """The process that an exchange on stdio belongs to; `command`: it stands for it."""
+        if command is None:
+            return self._processes.get(exchange.connection)
+        process = self._processes[exchange.connection] = Process(exchange.flow, command, exchange.started)
+        while len(self._processes) > self.limits.endpoints:
+            del self._processes[next(iter(self._processes))]
+        return process
+
+    def _stdout(self, exchange: Exchange) -> None:
+        """What a server says on its own is of the era that its process is seen to speak by then."""
+        session = exchange.session = self.sessions.find(exchange)
+        exchange.claim = claim.on_stdio(exchange, session, self._spoken.get(exchange.connection))
+        claim.settle(exchange)
+
     def _kind(self, exchange: Exchange) -> Kind:
         fields, endpoint = exchange.request_fields, exchange.endpoint
+        if endpoint.on_stdio:
+            endpoint.proven = True
+            return "process" if exchange.process is not None and exchange.process.flow == exchange.flow else "mcp"
         if exchange.http_method == "OPTIONS" and fields.has("access-control-request-method"):
             wanted = (fields.first("access-control-request-headers") or "").lower()
             return "preflight" if endpoint.proven or "mcp-" in wanted else "other"
@@ -564,6 +769,9 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
             mirror.check(exchange)
+            if exchange.at_server is not None:
+                exchange.at_server.kind = "mcp"
+                self._open_at_server(exchange, exchange.at_server)
             if evidence.served(exchange):
                 self._decided(exchange.endpoint, exchange)
         if exchange.over and exchange.answer_reading is not None and not exchange.received:
@@ -665,7 +873,20 @@ def _is_form(fields: Fields) -> bool:
 
 def _auth(fields: Fields) -> str:
     value = fields.first("authorization")
-    return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8] if value else ""
+    return _hash(value) if value else ""
+
+
+def _hash(value: str) -> str:
+    return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8]
+
+
+_LONGEST_LINE = 100_000  # bytes of a client's line that is no JSON: several may make one message
+_LONGEST_STDERR = 8_000  # characters of a process's stderr that are shown beside it
+
+
+def _add_errors(process: Process, data: bytes) -> None:
+    process.stderr_size += len(data)
+    process.stderr = (process.stderr + data.decode("utf-8", "replace"))[-_LONGEST_STDERR:]
 
 
 def _proves(exchange: Exchange) -> bool:

@@ -16,14 +16,15 @@ from mcp_wiretap.trace.finding import RANK, Finding, Party, Severity, Silence, U
 from mcp_wiretap.trace.schema.annotations import Annotations, Flaw, Mirror
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era
+from mcp_wiretap.wire.revision import CLIENT_CAPABILITIES, Era, version_kind
 from mcp_wiretap.wire.secret import KnownSecrets
 from mcp_wiretap.wire.sse import SseEvent
 
 _LONGEST_REVISION = 100  # characters; it is kept after the bodies are gone
 BATCH_ITEMS = 200  # messages of one batch that are listed one by one
 
-type Kind = Literal["mcp", "oauth", "preflight", "other"]
+type Kind = Literal["mcp", "oauth", "preflight", "process", "other"]
+type Transport = Literal["http", "http+sse", "stdio"]
 type ClaimKind = Literal[
     "modern",  # envelope with a known modern revision
     "modern-unknown",  # envelope with a version this tool does not know
@@ -169,6 +170,21 @@ class BatchItem:
     error_code: int | None
 
 
+@dataclass(slots=True)
+class Change:
+    """What was changed of an exchange at the proxy, and by whom (`user`, `modify_body`, ..., `unknown`); None: it was not."""
+
+    request_by: str | None = None
+    response_by: str | None = None
+    answered_here: bool = False  # nothing was sent to the server: the answer is that of `response_by`
+    unsure: str = ""  # why it is not known what the server was given
+
+    @property
+    def by(self) -> str:
+        """Who changed it; of two, who changed the request."""
+        return self.request_by or self.response_by or "unknown"
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One HTTP request with its response (or the lack of one), and every JSON-RPC message in it."""
@@ -189,7 +205,7 @@ class Exchange:
     form: bytes | None = None  # the request body where it is a form, bounded (wire.form)
     reverse: bool = False  # `url` is that of the server behind a reverse proxy, not what the client called
     claim: Claim = field(default_factory=lambda: Claim("none", None, "nothing to go by"))
-    auth: str = ""  # first 8 hex digits of SHA-256 of Authorization, "" without
+    auth: str = ""  # who it is of: first 8 hex digits of SHA-256 of Authorization, "" without; on stdio, of its process
     redacted: Mapping[str, Any] = NOTHING  # what an export kept of secrets that it replaced: `challenge`, `states`
     client_info: tuple[str, str] | None = None  # (name, version): the envelope's, or the session's initialize's
 
@@ -201,6 +217,9 @@ class Exchange:
     ended: float | None = None
     ended_by: EndedBy | None = None
     failure: str | None = None  # what the proxy said of a broken exchange
+    connected: bool = True  # False: the proxy did not reach the server
+    step: str | None = None  # of authorization: its kind
+    step_words: str = ""  # the step with what makes it concrete: token (refresh_token)
     dropped: int = 0  # response bytes past a limit
     large: bool = False  # a message of it is long enough that looking at all of it takes time
     body_words: str = ""  # of an answer that is no JSON-RPC, as they came (`wire.plain_text`)
@@ -209,6 +228,7 @@ class Exchange:
     received: list[Message] = field(default_factory=list)  # from the server, bounded like Stream.items
     header_checks: list[HeaderCheck] = field(default_factory=list)
     session: Session | None = None
+    process: Process | None = None  # on stdio, where its start was recorded
     mrtr: Round | None = None
     tool: ToolView | None = None  # of a tools/call: the definition this client had seen
     definitions: list[ToolDefinition] = field(default_factory=list)  # the tools that its answers list
@@ -227,6 +247,12 @@ class Exchange:
     faults: list[tuple[str, str]] = field(default_factory=list)  # (where in our code, error)
 
     late_answer: Message | None = None  # legacy: the answer came on another stream
+    # Where something was changed on its way, the exchange has two sides (`sides`). Itself, it has the request as it was received
+    # and the answer as the server gave it.
+    change: Change | None = None
+    at_server: Exchange | None = None  # with the request as the server was given it
+    at_client: Exchange | None = None  # with the answer as the client got it
+    judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False
     # A settled summary, so that everything that is shown survives release().
     method: str | None = None
@@ -266,6 +292,13 @@ class Exchange:
         return request.answer if request is not None else None
 
     @property
+    def transport(self) -> Transport:
+        """What the messages travel by. `http+sse` is the transport of 2024-11-05."""
+        if self.endpoint.on_stdio:
+            return "stdio"
+        return "http+sse" if self.over_http_sse else "http"
+
+    @property
     def over_http_sse(self) -> bool:
         """Whether it belongs to the 2024-11-05 HTTP+SSE transport (RPC031), whatever revision was negotiated there. Where the GET
         was not recorded, a session id in the query without MCP headers tells it."""
@@ -274,6 +307,25 @@ class Exchange:
         if self.stream is not None and self.stream.http_sse:
             return True
         return bool(self.query) and _names_session(self.query) and not self.request_fields.names_starting("mcp-")
+
+    @property
+    def shown_era(self) -> Era:
+        """The era that people are told. Where the server has not shown its own, a request is what it claims to be, if nothing
+        contradicts that. (Rules go by `era`: a refusal proves nothing of the server.)"""
+        if self.era != "unknown":
+            return self.era
+        header = self.request_fields.first("mcp-protocol-version")
+        named = version_kind(header.strip()) if header is not None else None
+        if self.claim.kind in ("legacy", "legacy-transport"):
+            own = self.method == "initialize" or named == "legacy" or self.session is not None
+            if own and named in (None, "legacy") and version_kind(self.claim.revision or "") == "legacy":
+                return "legacy"
+        if self.claim.kind in ("legacy-transport", "none", "unknown-body"):
+            server = self.endpoint.era
+            if server == "modern" or (server == "dual" and named == "modern"):
+                return "modern"
+            return "legacy" if server == "legacy" else "unknown"
+        return "unknown"
 
     @property
     def over(self) -> bool:
@@ -311,7 +363,7 @@ class Exchange:
         self.released = True
         self.reading = self.answer_reading = self.tool = self.form = None
         self.body_words = ""
-        self.late_answer = None
+        self.late_answer = self.at_server = self.at_client = None
         self.sent = []
         self.received = []
         self._requests = None
@@ -343,6 +395,22 @@ class ServerEvidence:
 
     flow: str
     what: str
+    inferred: bool = False  # from two answers that show it together only: one of the other era takes it back
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """The process of a stdio server: what its wrapper told of it."""
+
+    flow: str  # of the exchange that stands for it
+    command: str
+    started: float
+    stderr: str = ""  # its end, bounded
+    stderr_size: int = 0
+    input_ended: float | None = None  # when the client closed its standard input
+    status: int | None = None  # negative: killed by that signal
+    ended: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process
 
 
 @dataclass(slots=True, eq=False)
@@ -362,9 +430,19 @@ class Endpoint:
     supported_flow: str = ""
     initialize_accepted: bool = False
     initialize_refused: bool = False
+    enveloped: set[str] = field(default_factory=set)  # Authorization (hashed) whose enveloped requests were served
+    without_handshake: set[str] = field(default_factory=set)  # those to which there was no initialize
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
+
+    @property
+    def on_stdio(self) -> bool:
+        return self.url.startswith("stdio:")
+
+    @property
+    def transport(self) -> Transport:
+        return "stdio" if self.on_stdio else "http+sse" if self.http_sse else "http"
 
     @property
     def era(self) -> Literal["modern", "legacy", "dual", "unknown"]:
@@ -411,7 +489,7 @@ PENDING = 1_000  # requests of one session waiting for an answer; the oldest is 
 class Session:
     id: str
     endpoint: Endpoint
-    transport: Literal["streamable", "http+sse"]
+    transport: Literal["streamable", "http+sse", "stdio"]
     started: float
     initialize_flow: str = ""  # "" when the initialize was not recorded
     confirmed: bool = False  # its initialize was seen, or the server accepted a request that names it
@@ -553,6 +631,7 @@ class Item:
     closed_how: str = ""  # complete, input_required, task, error
     abandoned: bool = False  # the same call was started afresh meanwhile
     held: bool = False
+    altered: bool = False  # the proxy changed the answer: what the client was given is not what the server gave
 
     @property
     def open(self) -> bool:

@@ -18,7 +18,7 @@ _WAYS = ("x-accel-buffering", "cache-control", "content-encoding", "transfer-enc
 
 def offset(seconds: float) -> str:
     """+5.5 ms, +1.012 s: aligned on the right."""
-    ms = seconds * 1000
+    ms = max(seconds, 0.0) * 1000
     return f"{f'+{ms:.1f} ms' if ms < 1000 else f'+{ms / 1000:.3f} s':>11}"
 
 

@@ -24,7 +24,7 @@ def title(subject: Subject, side: str) -> list[str]:
         words.append(f"id {comment.shown(jsonrpc.dumps(first.rpc.id), 40)}")
     elif first is not None and first.kind in ("notification", "result", "error"):
         words.append("notification" if first.kind == "notification" else f"answer to the server, {first.kind}")
-    era = record.era if record.era != "unknown" else "era unknown"
+    era = record.shown_era if record.shown_era != "unknown" else "era unknown"
     words.append(f"{era} {comment.shown(record.revision, 20)}" if record.revision else era)
     if place := comment.mrtr(record):
         number, _, total = place.partition("/")
@@ -99,13 +99,21 @@ def _meaning(subject: Subject, whole: Exchange) -> str:
         case "cancelled":
             return f"the client closed it{f' after {took}' if took else ''}, before it had an answer"
         case "broken":
-            why = record.failure or "it ended without an answer"
+            why = record.failure or _unanswered(whole)
             return f"{after}: {why}" if after else why
         case "accepted":
             return f"{after}; the server took the message, no answer is due"
     if record.late_answer is not None or (record.outcome in ("complete", "error") and not _has_answer(whole) and record.method):
         return f"{after}; the answer came on another stream" if whole.status == 202 else after
     return after
+
+
+def _unanswered(whole: Exchange) -> str:
+    """What came in place of an answer."""
+    reading = whole.answer_reading
+    if reading is None or reading.kind == "empty":
+        return "it ended without an answer"
+    return "what came is no answer" if whole.received else "the body is no JSON-RPC message"
 
 
 def _has_answer(whole: Exchange) -> bool:
@@ -131,7 +139,7 @@ def era(subject: Subject) -> list[Row]:
         return [(0, f"kind: {record.kind}", _KINDS.get(record.kind, ""))]
     endpoint = record.endpoint
     items = [
-        ("is", record.era, ""),
+        ("is", record.shown_era, ""),
         ("revision", scalar(record.revision) if record.revision else "none", ""),
         ("claimed", scalar(_CLAIMS[record.claim.kind]), record.claim.basis),
     ]

@@ -6,21 +6,26 @@ checks Sec-Fetch-Site; tornado checks XSRF), `WebSocketEventBroadcaster` (authen
 """
 
 import logging
+from collections.abc import Awaitable
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from mitmproxy.tools.web import app as webapp
 
+from mcp_wiretap import expectation
+from mcp_wiretap.rule.containment import told
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.web.live import Live, Subscription
-from mcp_wiretap.web.render import STATIC
-from mcp_wiretap.web.site import NAMES, Site
+from mcp_wiretap.web.render import STATIC, fragment
+from mcp_wiretap.web.site import NAMES, PAGES, Site
 from mcp_wiretap.web.source import Source
+from mcp_wiretap.wire.secret import safe
 
 logger = logging.getLogger(__name__)
 
 _TYPES = {"css": "text/css; charset=UTF-8", "js": "text/javascript; charset=UTF-8", "svg": "image/svg+xml"}
 MOST_REASON = 500
+MOST_WORD = 2_000
 MOST_WAITING = 500  # messages queued for one page; one that does not read is let go
 
 
@@ -63,6 +68,14 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
             self.set_header("Referrer-Policy", "no-referrer")
             self.finish(text.encode("utf-8", "backslashreplace"))
 
+        async def whatever_happens(self, what: str, made: Awaitable[str | None]) -> str | None:
+            """What is made, or a page that says that it could not be: a fault of ours in one page is no error of mitmweb."""
+            try:
+                return await made
+            except Exception as error:
+                site.source.fault(f"pages: {what}", error)
+                return fragment("fault.html", what=what, error=told(error), pages=PAGES)
+
         def plain(self, text: str) -> None:
             self.set_header("Content-Type", "text/plain; charset=UTF-8")
             self.set_header("Cache-Control", "no-store")
@@ -80,7 +93,8 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
             if (name or "overview") not in NAMES:
                 raise webapp.APIError(404, "No such page.")
             assert self.xsrf_token  # the cookie that state-changing requests need
-            self.html(await site.page(name or "overview", self.query()))
+            name = name or "overview"
+            self.html(await self.whatever_happens(name, site.page(name, self.query())) or "")
 
         async def post(self, name: str) -> None:  # the login form
             self.redirect(f"/mcp/{quote(name or '')}", status=303)
@@ -89,23 +103,33 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
         async def get(self, name: str) -> None:
             if name not in NAMES:
                 raise webapp.APIError(404, "No such page.")
+            self.html(await self.whatever_happens(name, self._rows(name)) or "")
+
+        async def _rows(self, name: str) -> str:
             await site.settle()
             window = await site.rows(name, self.query())
             self.set_header("X-Older", window.older)
-            self.html("\n".join(window.rows))
+            return "\n".join(window.rows)
 
     class Row(Handler):
         async def get(self, name: str) -> None:
-            await site.settle()
-            found = site.detail(name, self.get_query_argument("key", ""), self.query())
+            found = await self.whatever_happens(name, self._detail(name))
             if found is None:
                 raise webapp.APIError(404, "This row is not there any more.")
             self.html(found)
 
+        async def _detail(self, name: str) -> str | None:
+            await site.settle()
+            return site.detail(name, self.get_query_argument("key", ""), self.query())
+
     class Copy(Handler):
         async def get(self, what: str) -> None:
             await site.settle()
-            found = site.copy(what, self.get_query_argument("key", ""))
+            try:
+                found = site.copy(what, self.get_query_argument("key", ""))
+            except Exception as error:
+                site.source.fault(f"pages: copy as {what}", error)
+                raise webapp.APIError(409, f"This row cannot be copied ({told(error)}).") from None
             if found is None:
                 raise webapp.APIError(404, "mitmproxy has this flow no more.")
             self.plain(found)
@@ -124,8 +148,15 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
             from mcp_wiretap.pages.findings import project_lines
 
             wanted = self.json
-            rule, endpoint = str(wanted.get("rule", "")), str(wanted.get("endpoint", "") or "*")
-            reason = " ".join(str(wanted.get("reason", "")).split())[:MOST_REASON]
+            if not isinstance(wanted, dict):
+                raise webapp.APIError(400, "A silence is an object with rule, endpoint and reason.")
+            rule, endpoint = self.word(wanted, "rule"), self.word(wanted, "endpoint") or "*"
+            reason = " ".join(self.word(wanted, "reason").split())[:MOST_REASON]
+            if endpoint != "*":
+                try:
+                    expectation.check_pattern(endpoint)
+                except ValueError as error:
+                    raise webapp.APIError(400, str(error)) from None
             known = site.traces.rules
             if rule not in known and rule not in {r.family for r in known.values()}:
                 raise webapp.APIError(400, "There is no such rule.")
@@ -134,6 +165,13 @@ def _handlers(site: Site, live: Live) -> list[tuple[str, type]]:
             silence = Silence(rule, endpoint, reason)
             count = await site.silence(silence)
             self.write({"count": count, "toml": project_lines(silence)})
+
+        @staticmethod
+        def word(wanted: dict[str, Any], name: str) -> str:
+            value = wanted.get(name, "")
+            if not isinstance(value, str) or len(value) > MOST_WORD:
+                raise webapp.APIError(400, f"{name} is no text of at most {MOST_WORD} characters.")
+            return safe(value)
 
     class Updates(webapp.WebSocketEventBroadcaster):
         connections: ClassVar[set[Any]] = set()

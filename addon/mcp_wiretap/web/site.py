@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from math import inf
 from typing import Any
@@ -224,7 +225,7 @@ class Site:
         breath = Breath()
         window = Window(older=older, hidden=hidden, shown=len(made))
         for row in made:
-            window.rows.append(self.row_html(name, row))
+            window.rows += self._contained(name, partial(self.row_html, name, row))
             await breath.if_due()
         return window
 
@@ -249,7 +250,7 @@ class Site:
         rows: list[dict[str, Any]] = []
         breath = Breath()
         for ledger, exchange in found:
-            rows.append(self.row(name, ledger, exchange))
+            rows += self._contained(name, partial(self.row, name, ledger, exchange))
             await breath.if_due()
         if name == "protocol" and only is None and not chosen.chosen.keys() - {"endpoint"}:
             rows = self._with_announcements(rows, chosen, oldest=not window.older, newest=not query.get("before"))
@@ -258,9 +259,17 @@ class Site:
         window.shown = len(rows)
         pieces = network.bursts(rows, self.traces.zone) if name == "network" else with_gaps(rows)
         for piece in pieces:
-            window.rows.append(self.row_html(name, piece))
+            window.rows += self._contained(name, partial(self.row_html, name, piece))
             await breath.if_due()
         return window
+
+    def _contained[T](self, name: str, make: Callable[[], T]) -> list[T]:
+        """What is made, if it can be: one row that cannot is a fault of ours, and does not cost the page."""
+        try:
+            return [make()]
+        except Exception as error:
+            self.source.fault(f"pages: a row of {name}", error)
+            return []
 
     async def downwards(self, before: tuple[int, int] | None) -> AsyncIterator[tuple[Ledger, Exchange]]:
         """All rows, newest first; what comes and goes while we breathe does not matter to the place we are at."""
@@ -460,6 +469,6 @@ def with_gaps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _cursor(text: str) -> tuple[int, int] | None:
     number, dot, seq = text.partition(".")
-    if not dot or not number.isdigit() or not seq.isdigit() or len(text) > 40:
+    if not dot or not text.isascii() or not number.isdigit() or not seq.isdigit() or len(text) > 40:
         return None
     return int(number), int(seq)

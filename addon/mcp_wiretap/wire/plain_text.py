@@ -24,8 +24,8 @@ def first_words(body: bytes, content_type: str | None) -> str:
     text = _decoded(body[:READ], content_type or "").lstrip("\ufeff").strip()
     if text[:1] == "<":
         return _of_markup(text)[:LONGEST]
-    if "\x00" in text or text.count("\ufffd") > len(text) // 10:
-        return ""  # no text at all
+    if text[:1] in ("{", "[") or "\x00" in text or text.count("\ufffd") > len(text) // 10:
+        return ""  # JSON that cannot be read, or no text at all
     return _one_spaced(text.partition("\n")[0])[:LONGEST]
 
 
@@ -143,7 +143,7 @@ def _joined(one: str, other: str) -> str:
     """`one: other`, and one of them where the other adds nothing."""
     if not other or other.lower() in one.lower():
         return one
-    return other if one.lower() in other.lower() else f"{one}: {other}"
+    return other if other.lower().startswith(one.lower()) else f"{one}: {other}"
 
 
 def _one_spaced(text: str) -> str:

@@ -13,6 +13,7 @@ from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.model import Endpoint
 from mcp_wiretap.wire.challenge import Challenge as Given
 from mcp_wiretap.wire.jose import Jwt
+from mcp_wiretap.wire.secret import one_line
 
 MOST_STEPS = 200  # of one flow; later ones are judged, but not listed
 
@@ -30,6 +31,13 @@ type StepKind = Literal[
     "revocation",
     "use",  # the first request that was let in with a token
 ]
+_WORDS: dict[StepKind, str] = {
+    "resource-metadata": "resource metadata",
+    "client-metadata": "client metadata",
+    "registration": "register",
+    "pushed": "pushed request",
+    "revocation": "revoke",
+}
 type Target = Literal[
     "none",  # there is no `resource`
     "right",  # the endpoint, a parent of it, or what its metadata call it
@@ -83,6 +91,17 @@ class Step:
     @property
     def ok(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def words(self) -> str:
+        """The step in words: what it asks, and of whom."""
+        if self.kind == "token" and self.call is not None:
+            return f"token ({one_line(self.call.grant.rpartition(':')[2], 60) or 'no grant_type'})"
+        if self.kind == "resource-metadata" and self.part_of is not None:
+            return f"resource metadata of {self.part_of.endpoint.url}"
+        if self.kind == "server-metadata":
+            return f"server metadata of {self.server_of.identifier if self.server_of is not None else self.url}"
+        return _WORDS.get(self.kind, self.kind)
 
     @property
     def by_browser(self) -> bool:

@@ -315,7 +315,7 @@ class Authorization(Tracker):
             origin = urls.origin(exchange.url) or ""
             if any(c.get("error") == "use_dpop_nonce" for c in asks) and (origin in token.nonces or len(token.nonces) < OF_TOKEN):
                 token.nonces[origin] = (exchange.flow, exchange.ended or exchange.requested)
-        site = self._tables.sites[exchange.endpoint.url]
+        site = self._tables.sites.get(exchange.endpoint.url) or self._new_site(exchange)  # the oldest go when there are many
         site.challenged = True
         if len(site.agents) < MOST_TOKENS:
             site.agents.add(step.agent)
@@ -376,6 +376,7 @@ class Authorization(Tracker):
         joining.join(step, flow, site)
         self._name_client(step, flow)
         flow.add(step)
+        exchange.step, exchange.step_words = step.kind, step.words
         if step.status is not None:
             self._learn(step)
         if waited:

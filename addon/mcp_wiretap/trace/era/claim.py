@@ -39,6 +39,38 @@ def claim(exchange: Exchange, session: "Session | None", agreed: str | None = No
     return found
 
 
+def on_stdio(exchange: Exchange, session: "Session | None", spoken: Claim | None) -> Claim:
+    """The claim of an exchange on stdio, where there are no headers: the body's own, else what its process is seen to speak.
+    `session` is the process's own, where `initialize` has made it a legacy one; `spoken` its newest modern claim."""
+    reading, first = exchange.reading, exchange.sent[0] if exchange.sent else None
+    if exchange.http_method == "GET":
+        if session is not None:
+            return Claim("legacy", session.revision, "the output of a process that initialize was answered by")
+        return Claim(spoken.kind, spoken.revision, "the output of a process that is asked so") if spoken else _NONE
+    if reading is None:
+        return Claim("unknown-body", None, "the line was not recorded")
+    if reading.kind in ("too-large", "too-deep"):
+        return Claim("unknown-body", None, f"the line was not read: {reading.problem}")
+    if first is not None and first.rpc.kind == "request" and reading.kind != "batch":
+        found = _by_envelope(first, None)
+        if found is not None:
+            return found
+    if session is not None:
+        return Claim("legacy", session.revision, "initialize was answered by this process")
+    if first is None or first.rpc.kind == "invalid":
+        return _NONE
+    if first.rpc.kind == "notification" and (found := _by_version(first.meta.get(rev.PROTOCOL_VERSION))) is not None:
+        return found
+    if spoken is not None:
+        if first.rpc.kind == "request":
+            return Claim("modern-malformed", spoken.revision, "no envelope, to a process that is asked with one")
+        return Claim(spoken.kind, spoken.revision, "a message to a process that is asked so")
+    return Claim("legacy", None, "no envelope, and no initialize was recorded")
+
+
+_NONE = Claim("none", None, "nothing to go by")
+
+
 def _version_header(exchange: Exchange) -> str | None:
     header = exchange.request_fields.first("mcp-protocol-version")
     return trim_ows(header) or None if header is not None else None
@@ -124,7 +156,7 @@ def is_modern_answer(answer: Message, request: Message | None, status: int | Non
 def is_recognised_modern_error(answer: Message, status: int | None) -> bool:
     """The narrower test for a client's duties (ERA005): what tells it that falling back is wrong."""
     code = answer.error_code
-    if status == 400 and code in TYPED_CODES:
+    if (status == 400 or answer.exchange.endpoint.on_stdio) and code in TYPED_CODES:
         return True
     method = answer.request.method if answer.request is not None else None
     return status == 404 and code == rev.METHOD_NOT_FOUND and method != "server/discover"
@@ -139,12 +171,41 @@ def learn(exchange: Exchange, answer: Message) -> bool:
         if what:
             endpoint.modern = ServerEvidence(exchange.flow, what)
             return True
+    if not endpoint.modern and not endpoint.legacy and _is_modern_only(exchange, answer):
+        what = "a request with an envelope was served, and there is no initialize"
+        endpoint.modern = ServerEvidence(exchange.flow, what, inferred=True)
+        return True
     if not endpoint.legacy and answer.rpc.kind == "result" and _is_legacy_answer(exchange, request):
+        if endpoint.modern is not None and endpoint.modern.inferred:
+            endpoint.modern = None
         initialize = request is not None and request.method == "initialize"
         what = "initialize succeeded" if initialize else "served a request of the legacy era"
         endpoint.legacy = ServerEvidence(exchange.flow, what)
         return True
     return False
+
+
+_MOST_AUTHS = 100
+
+
+def _is_modern_only(exchange: Exchange, answer: Message) -> bool:
+    """Whether, with what was answered before to the same Authorization, the server serves envelopes and has no initialize."""
+    endpoint, request, code, status = exchange.endpoint, answer.request, answer.error_code, exchange.status
+    if request is None or endpoint.initialize_accepted:
+        return False
+    if exchange.claim.kind == "modern" and answer.rpc.kind == "result" and request.method not in MODERN_ONLY_METHODS:
+        table = endpoint.enveloped
+    elif (
+        request.method == "initialize"
+        and exchange.claim.kind == "legacy"
+        and ((status == 404 and code == rev.METHOD_NOT_FOUND) or (status == 400 and code in TYPED_CODES))
+    ):
+        table = endpoint.without_handshake
+    else:
+        return False
+    if len(table) < _MOST_AUTHS:
+        table.add(exchange.auth)
+    return exchange.auth in endpoint.enveloped and exchange.auth in endpoint.without_handshake
 
 
 def _is_legacy_answer(exchange: Exchange, request: Message | None) -> bool:
@@ -191,6 +252,8 @@ def settle(exchange: Exchange) -> None:
         exchange.era = endpoint.era if endpoint.era in ("modern", "legacy") else "unknown"
     elif claim.kind == "legacy":
         exchange.era = _of_legacy(exchange)
+    elif endpoint.on_stdio:
+        exchange.era = endpoint.era if endpoint.era in ("modern", "legacy") else "unknown"
     elif session is not None and session.confirmed:
         exchange.era, exchange.revision = "legacy", session.revision
     elif exchange.stream is not None and exchange.http_method == "GET":

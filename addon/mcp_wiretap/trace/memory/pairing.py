@@ -129,7 +129,7 @@ class Pairing:
         session = self._session(exchange)
         message.request, asked.answer = asked, message
         exchange.method = exchange.method or asked.method
-        origin, exact = asked.exchange, session.id != ""
+        origin, exact = asked.exchange, session.id != "" or session.transport == "stdio"
         if origin.http_method == "GET":  # the stream carries everybody's messages: it is no part of one operation
             waiting = [m for m in session.from_client.values() if m.exchange.late_answer is None]
             if len(waiting) != 1:

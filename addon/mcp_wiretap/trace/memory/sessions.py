@@ -1,6 +1,7 @@
 """Legacy sessions: who minted them, what was negotiated, and which requests are waiting for an answer on another stream.
 
-A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GET stream that announced the POST address.
+A session is named by Mcp-Session-Id, or, on the 2024-11-05 transport, by the GET stream that announced the POST address. On stdio
+it is the process.
 Spec: 2025-11-25 basic/transports#session-management, 2024-11-05 basic/transports#http-with-sse.
 """
 
@@ -28,6 +29,7 @@ class Sessions:
         self._by_id: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._announced: OrderedDict[str, Session] = OrderedDict()  # POST address with query -> HTTP+SSE session
         self._stateless: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, auth
+        self._processes: OrderedDict[tuple[str, str], Session] = OrderedDict()  # endpoint, connection: legacy ones on stdio
         self._agreed: Recent[tuple[str, str, str], str] = Recent(most)  # endpoint, auth, program -> revision
         self._asked: deque[tuple[Session, Any, float, int]] = deque()  # session, id key, time, size; answered ones, too
         self._asked_bytes = 0
@@ -48,9 +50,12 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         yield from self._by_id.values()
         yield from self._announced.values()
+        yield from self._processes.values()
 
     def find(self, exchange: Exchange) -> Session | None:
         """The session that a request names; None without one. A session that ended is still found (`live` is False)."""
+        if exchange.endpoint.on_stdio:
+            return self._processes.get((exchange.endpoint.url, exchange.connection))
         announced = self._announced.get(exchange.url + ("?" + exchange.query if exchange.query else ""))
         if announced is not None:
             return announced
@@ -78,7 +83,10 @@ class Sessions:
         """initialize succeeded: the session it opened, or None when the server gave no id (a stateless legacy server)."""
         request = answer.request
         session = exchange.session
-        if session is None or session.transport != "http+sse":
+        if exchange.endpoint.on_stdio:  # initialize makes the process a legacy one; again, it begins anew
+            session = Session("", exchange.endpoint, "stdio", exchange.started)
+            self._put(self._processes, (exchange.endpoint.url, exchange.connection), session)
+        elif session is None or session.transport != "http+sse":
             fields = exchange.response_fields
             session_id = fields.first("mcp-session-id") if fields is not None else None
             if not session_id:
@@ -115,6 +123,12 @@ class Sessions:
             session = Session("", exchange.endpoint, "streamable", exchange.started)
             self._put(self._stateless, key, session)
         return session
+
+    def process_ended(self, exchange: Exchange) -> None:
+        """The process that this exchange stands for has ended, and its session with it."""
+        session = self._processes.get((exchange.endpoint.url, exchange.connection))
+        if session is not None:
+            session.ended_at, session.ended_why = exchange.ended, "the process ended"
 
     def announce(self, exchange: Exchange, address: str, at: float) -> Session:
         """The `endpoint` event of an HTTP+SSE stream: POSTs to that address belong to it."""

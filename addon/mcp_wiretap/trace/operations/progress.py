@@ -4,6 +4,7 @@ Modern: a token belongs to the request on whose stream the progress comes. Legac
 same session, on whatever stream. Spec: 2026-07-28 basic/patterns/progress; catalogue SSE009, SSE010.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
 
 MOST = 2_000  # tokens remembered of one session
+_INTEGER = re.compile(r"-?[0-9]{1,299}")
 RACE_S = 2.0  # progress may cross the answer on another stream
 
 
@@ -118,7 +120,7 @@ class ProgressTokens(Tracker):
     @staticmethod
     def _unknown(exchange: Exchange, table: OrderedDict[Hashable, _Token], token: Any) -> Any:
         twin: Hashable = str(token) if not isinstance(token, str) else None
-        if isinstance(token, str) and token.lstrip("-").isdigit() and len(token) < 300:
+        if isinstance(token, str) and _INTEGER.fullmatch(token):
             twin = ("number", int(token))
         if twin is not None and twin in table:
             return "type-change"

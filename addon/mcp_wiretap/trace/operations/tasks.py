@@ -31,6 +31,7 @@ MOST_BACK = 500  # exchanges looked back for the call that a cancellation names
 MOST_UNPOLLED = 50  # handles that are kept whole until somebody polls
 MOST_TOKENS = 500  # progress tokens of the tasks of one session
 CROSSING_S = 0.5  # progress may be on its way on one stream while another tells of the end
+_HUGE = 10**15  # milliseconds: 30,000 years
 LONG_SILENCE = 10  # times the interval that the server asked for
 MOST_KEYS = 100  # input requests of one message
 MOST_ASKED = 500  # and of one task
@@ -523,7 +524,10 @@ def _expired(task: Task, now: float) -> bool:
 
 
 def _kept(value: Any) -> Any:
-    """A time or a number as it is kept with the task; what is neither may be of any size."""
+    """A time or a number as it is kept with the task. A number that is too large to reckon with is cut, what is neither may be of
+    any size."""
+    if is_number(value):
+        return (value if isinstance(value, int) else float(value)) if abs(value) < _HUGE else _HUGE if value > 0 else -_HUGE
     return bounded(value, 100)
 
 

@@ -1,20 +1,17 @@
-"""The words in which the other side tells of a failure: `exchange.error_message`, with the secrets of the exchange masked.
+"""The words in which the other side tells of a failure: `exchange.error_message`, with the secrets of the trace masked.
 
 The message of the JSON-RPC error; else the words of the body, or of the challenge; else what the proxy said of a connection that
 broke. Nothing here judges: the words are quoted, so that nobody takes them for ours.
 """
 
-from typing import Any
-
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.wire import challenge, form, jsonrpc, plain_text
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.secret import SECRET_HEADERS, SECRET_MEMBERS, concealed, mask, one_line, safe
+from mcp_wiretap.wire.secret import concealed, one_line, safe
 
 LONGEST = 500  # characters that are kept of an exchange
 QUOTED = 100  # of a line
-_SHORTEST_SECRET = 8  # characters: shorter texts stand in words by chance
 # Messages that only repeat what the code says: what `data` says comes with them.
 _BARE = frozenset(
     {
@@ -27,11 +24,13 @@ _BARE = frozenset(
 def settle(exchange: Exchange) -> None:
     """Set `error_message` by what is known so far. `outcome` and `error_code` are settled."""
     words = raw(exchange)
-    exchange.error_message = _masked(words, exchange) if words else None
+    exchange.error_message = _masked(words) if words else None
 
 
 def raw(exchange: Exchange) -> str:
     """The words as they came, on one line: to be searched, not to be shown. "" where nothing was said."""
+    if exchange.status is not None and 300 <= exchange.status < 400:
+        return _of_redirect(exchange)
     if exchange.outcome in ("complete", "accepted"):
         own = posted(exchange)
         return message_words(own) if own is not None else _of_tool_error(exchange)
@@ -107,6 +106,20 @@ def quoted(words: str, limit: int = QUOTED) -> str:
     return f'"{safe(shown)}"'
 
 
+def _of_redirect(exchange: Exchange) -> str:
+    """Where an MCP request is sent on to; of a step of authorization what the redirect says of a failure."""
+    location = exchange.response_fields.first("location") if exchange.response_fields is not None else None
+    if location is None:
+        return ""
+    if exchange.kind == "mcp":
+        return concealed(location[: plain_text.LONGEST])
+    query = location[: plain_text.LONGEST].partition("?")[2] or location[: plain_text.LONGEST].partition("#")[2]
+    if "error=" not in query:
+        return ""
+    given = form.read(query.partition("#")[0])
+    return plain_text.json_words({name: given.get(name) for name in ("error", "error_description")})
+
+
 def _of_tool_error(exchange: Exchange) -> str:
     """The first text of a result with isError."""
     answer = exchange.answer
@@ -131,30 +144,6 @@ def _of_connection(exchange: Exchange) -> str:
     return " ".join((exchange.failure or "")[: plain_text.LONGEST].split())
 
 
-def _masked(words: str, exchange: Exchange) -> str:
-    for value in _secrets(exchange):
-        if value in words:
-            words = words.replace(value, mask(value))
-    words = concealed(words)
+def _masked(words: str) -> str:
+    words = concealed(words)  # also what the trace has shown to be a secret: servers repeat what they were given
     return safe(words if len(words) <= LONGEST else words[: LONGEST - 1] + "…")
-
-
-def _secrets(exchange: Exchange) -> list[str]:
-    """The secrets that the exchange itself carries: servers repeat them in what they say. The longest first."""
-    found: set[str] = set()
-    for fields in (exchange.request_fields, exchange.response_fields):
-        if fields is None:
-            continue
-        for value in (value for name in SECRET_HEADERS for value in fields.all(name)):
-            found.update((value, value.partition(" ")[2]))
-    for entered in (exchange.form, exchange.query):
-        if entered:
-            given = form.read(entered)
-            found.update(given.get(name) or "" for name in SECRET_MEMBERS)
-    for message in exchange.sent[:20]:
-        found.update(_of_params(message.params))
-    return sorted((value for value in found if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
-
-
-def _of_params(params: dict[str, Any]) -> list[str]:
-    return [value for name in SECRET_MEMBERS if isinstance(value := params.get(name), str)]

@@ -13,11 +13,18 @@ def settle(exchange: Exchange) -> None:
         exchange.outcome = _of_mcp(exchange)
         if (posted := error_words.posted(exchange)) is not None and exchange.outcome != "error":
             exchange.error_code = posted.error_code
+    elif exchange.kind == "process":
+        exchange.outcome = "stream" if not exchange.over else "broken" if _failed(exchange) else "complete"
     elif exchange.status is None:
         exchange.outcome = "broken" if exchange.over else "none"
     else:
         exchange.outcome = "complete" if exchange.status < 400 else "error"
     error_words.settle(exchange)
+
+
+def _failed(exchange: Exchange) -> bool:
+    """Whether a process ended otherwise than with status 0. A client that ends its server by SIGTERM does nothing wrong."""
+    return exchange.process is None or exchange.process.status not in (0, -15, 143)
 
 
 def _of_mcp(exchange: Exchange) -> Outcome:
@@ -44,7 +51,17 @@ def _of_mcp(exchange: Exchange) -> Outcome:
         return "none"
     if exchange.request is not None:
         return _of_unanswered(exchange)
+    if _is_page(exchange):
+        return "error"
     return "accepted" if any(m.rpc.kind != "invalid" for m in exchange.sent) else "complete"
+
+
+def _is_page(exchange: Exchange) -> bool:
+    """Whether a client that asked for an event stream got a page: of a sign-in, or of something in between."""
+    fields = exchange.response_fields
+    content_type = (fields.first("content-type") or "").lower() if fields is not None else ""
+    asked = (exchange.request_fields.first("accept") or "").lower()
+    return exchange.http_method == "GET" and content_type.startswith("text/html") and "text/html" not in asked
 
 
 def _of_stream(exchange: Exchange, stream: Stream) -> Outcome:
