@@ -70,6 +70,7 @@ async def test_long_work_rests_and_may_be_waited_for(faults, flow):
 async def test_what_was_put_in_first_is_done_first(faults, flow):
     done, inspection = Done(), Inspection(faults, slice_s=0.001)
     unfinished = inspection.now("hook", flow, done.work("long", 0.2))
+    assert unfinished is not None
     inspection.later("chunk", flow, done.work("chunk"))
     last = inspection.now("hook", flow, done.work("end"))
     assert done == []
@@ -116,7 +117,9 @@ async def test_a_fault_of_one_work_does_not_lose_the_next(faults, flow):
         raise ValueError("broken")
 
     inspection.now("hook", flow, fails)
-    await inspection.now("hook", flow, done.work("next")) or asyncio.sleep(0)
+    unfinished = inspection.now("hook", flow, done.work("next"))
+    if unfinished is not None:
+        await unfinished
     assert done == ["next"]
     assert [(fault.where, fault.error, fault.flow) for fault in faults.listed] == [("hook", "ValueError: broken", flow.id)]
 
