@@ -91,7 +91,6 @@ class Tally:
     flows: int = 0
     mcp_flows: int = 0
     preflights: int = 0
-    preflights: int = 0
     operations: int = 0  # flows that belong to MCP, preflights and steps of authorization among them
     flows_with_findings: int = 0
     faults: int = 0
