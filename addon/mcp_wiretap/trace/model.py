@@ -156,6 +156,7 @@ class HeaderCheck:
     expected: str | None = None  # what the header should read
     problems: frozenset[str] = frozenset()  # all that is wrong with it, in the words of `mirror`; a verdict says but one
     doubt: str = ""  # why its faults are less than certain
+    secret: bool = False  # of an argument that its tool declares as secret: the values are masked
 
 
 @dataclass(slots=True, frozen=True)
@@ -251,6 +252,7 @@ class Exchange:
     change: Change | None = None
     at_server: Exchange | None = None  # with the request as the server was given it
     at_client: Exchange | None = None  # with the answer as the client got it
+    held: str = ""  # at the proxy, by the user: since when, in words; "" once it goes on
     judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False
     # A settled summary, so that everything that is shown survives release().
@@ -407,6 +409,7 @@ class Process:
     stderr: str = ""  # its end, bounded
     stderr_size: int = 0
     input_ended: float | None = None  # when the client closed its standard input
+    last_said: float = 0.0  # when its last message came
     status: int | None = None  # negative: killed by that signal
     ended: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process
