@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("There is neither npx nor a folder with the suite (--suite); Node 22 is needed.", file=sys.stderr)
         return 2
     with Children() as children, tempfile.TemporaryDirectory() as scratch:
-        wiretap = [sys.executable, "-m", "mcp_wiretap", "dump", "-q", "--set", "keep_host_header=true"]
+        wiretap = [sys.executable, "-m", "mcp_wiretap", "dump", "--set", "flow_detail=0", "--set", "keep_host_header=true"]
         proxy = start_proxy(children, [*wiretap, "--set", f"confdir={scratch}/conf"], [asked.url], port=18_300, cwd=ROOT)
         # By name: what the suite asks of the Host header must be asked of the same one.
         through = proxy.upstreams[0].proxied.replace("127.0.0.1", "localhost")
