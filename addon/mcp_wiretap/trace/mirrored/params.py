@@ -65,6 +65,16 @@ def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[Hea
     yield from checks
 
 
+def headers_of(definition: ToolDefinition, arguments: Any) -> list[tuple[str, str]]:
+    """The Mcp-Param headers that a call with these arguments is to have."""
+    found = []
+    for mirror in definition.mirrors:
+        value = _at(arguments, mirror.path)
+        if value is not _ABSENT and value is not None and not isinstance(value, dict | list):
+            found.append((mirror.field, wire.encode(_text(value))))
+    return found
+
+
 def _unverifiable(view: ToolView | None) -> str:
     """Why Mcp-Param headers cannot be compared; "" where they can."""
     if view is None:
@@ -104,6 +114,19 @@ def _against(definition: ToolDefinition, request: Message, fields: Fields, doubt
             found = plain(shown, fields.all(lower), None, "undeclared", detail, ("undeclared",))
             found.doubt = doubt
             yield syntax(found, lower, fields)
+
+
+def text_of(mirror: Mirror, arguments: Any) -> str | None:
+    """What the header of a parameter must say, before it is encoded; None where there must be no header."""
+    value = _at(arguments, mirror.path)
+    if value is _ABSENT or value is None:
+        return None
+    if mirror.type == "boolean":
+        return ("true" if value else "false") if isinstance(value, bool) else None
+    if mirror.type == "string":
+        return value if isinstance(value, str) else None
+    number = _integer(value)
+    return f"{number:f}" if isinstance(number, Decimal) else None if number is None else str(number)
 
 
 _ABSENT = object()
