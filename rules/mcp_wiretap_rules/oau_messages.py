@@ -15,7 +15,7 @@ _OF_THE_BODY = ("code", "code_verifier", "refresh_token", "client_secret", "clie
 
 
 @rule(
-    "OAU037",
+    "OAU042",
     "token-answer-members",
     "Token answer lacks what it must have",
     on="exchange",
@@ -69,7 +69,7 @@ def token_answer_members(exchange: Exchange) -> Iterator[Finding]:
 
 
 @rule(
-    "OAU038",
+    "OAU043",
     "token-request-members",
     "Token request lacks what it must have",
     on="exchange",
@@ -136,7 +136,7 @@ def token_request_members(exchange: Exchange) -> Iterator[Finding]:
 
 
 @rule(
-    "OAU039",
+    "OAU044",
     "authorization-request-members",
     "Authorization request lacks what it must have",
     on="exchange",
@@ -184,7 +184,7 @@ def authorization_request_members(exchange: Exchange) -> Iterator[Finding]:
 
 
 @rule(
-    "OAU040",
+    "OAU045",
     "registration-answer-members",
     "Registration answer lacks what it must have",
     on="exchange",
