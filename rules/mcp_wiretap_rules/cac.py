@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, evidence, rule
+from mcp_wiretap.trace.lists.not_read_on import NOT_READ_ON
 from mcp_wiretap.trace.lists.pagination import CACHEABLE, LIST, LISTS, STALE_CALL, ListView
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema.fits import kind_of
@@ -622,4 +623,53 @@ def stale_cache_after_notification(exchange: Exchange) -> Iterator[Finding]:
         f"called {one_line(exchange.name or '', 40)} from a list that the client had been told is stale; the new list lacks it",
         [evidence(request.place("params", "name"), value)],
         related=stale,
+    )
+
+
+@rule(
+    "CAC014",
+    "list-not-read-on",
+    "Only the first page of a list is read",
+    on="exchange",
+    level="may-note",
+    party="client",
+    era="both",
+    severity="info",
+    spec=f"{PAGINATION}#response-format",
+    needs=(NOT_READ_ON,),
+)
+def list_not_read_on(exchange: Exchange) -> Iterator[Finding]:
+    """A list goes on where its page has a `nextCursor`: what the client wants may be on a later one.
+
+    Why: a client that reads the first page only never offers the other tools, and nobody is told.
+
+    Fix: ask again with the cursor until no page has one.
+
+    Wrong::
+
+        modern tools/list
+          -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "p2"}
+        modern tools/list
+          -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "p2"}
+        modern tools/call {"name": "a"}
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "p2"}
+        modern tools/list {"cursor": "p2"}
+          -> result {"tools": [{"name": "b", "inputSchema": {"type": "object"}}]}
+        modern tools/call {"name": "a"}
+          -> result {"content": []}
+    """
+    left = exchange.facts.get(NOT_READ_ON)
+    if left is None:
+        return
+    yield Finding(
+        f"goes on with {exchange.method}, though {left.method} ended with a nextCursor {len(left.flows)} times and it was never "
+        f"followed: {left.size} {'entry was' if left.size == 1 else 'entries were'} read, the rest was not",
+        [Evidence("request.body:/params/cursor", "(absent)", "the nextCursor of the page before")],
+        related=tuple(left.flows),
+        once=left.method,
     )

@@ -848,3 +848,61 @@ def _told(exchange: Exchange, broken: Broken) -> str:
             return f"expected modern: {exchange.method} was served in a legacy session; its opening was not recorded"
         case _:
             return "expected modern: the client opened with initialize and never tried a modern request"
+
+
+@rule(
+    "ERA026",
+    "revision-not-declared",
+    "Request declares no revision to a server that needs one",
+    on="answer",
+    level="must",
+    party="client",
+    era="both",
+    severity="warning",
+    spec=NEGOTIATION_SPEC,
+    sep="2575",
+    sorts=("error",),
+    once="client",
+    always=True,
+    kinds=("mcp",),
+)
+def revision_not_declared(message: Message) -> Iterator[Finding]:
+    """A request says which revision it is of: by its envelope (2026-07-28), or by initialize and what that agreed on. One that says
+    nothing is of 2025-03-26 at the latest, and a server without that revision refuses it with -32022 (or -32020) at HTTP 400.
+
+    Why: the code speaks of a version that the request does not have; what lacks is the envelope, or the handshake.
+
+    Fix: send `_meta` with protocolVersion and clientCapabilities and the MCP-Protocol-Version header on every request, or begin
+    with initialize.
+
+    Wrong::
+
+        legacy tools/list
+          -> status 400
+          -> error -32022 {"message": "Unsupported protocol version", "data": {"supported": ["2026-07-28"], "requested": ""}}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    request, exchange = message.request, message.exchange
+    if request is None or request.exchange is not exchange or exchange.status != 400 or request.method == "initialize":
+        return
+    if message.error_code not in (rev.UNSUPPORTED_VERSION, rev.HEADER_MISMATCH) or exchange.claim.kind != "legacy":
+        return
+    if rev.PROTOCOL_VERSION in request.meta or exchange.session is not None:
+        return
+    if exchange.request_fields.has("mcp-protocol-version"):
+        return
+    data = message.rpc.error.get("data") if isinstance(message.rpc.error, dict) else None
+    supported = data.get("supported") if isinstance(data, dict) else None
+    named = [one_line(v, 20) for v in supported[:5] if isinstance(v, str)] if isinstance(supported, list) else []
+    speaks = f"the server speaks {', '.join(named)}" if named else "the server takes no request without one"
+    yield Finding(
+        f"the request declares no revision, and {speaks}",
+        [
+            evidence(request.place("params", "_meta", rev.PROTOCOL_VERSION), None, named[0] if named else "a revision"),
+            evidence("request.header:MCP-Protocol-Version", None, named[0] if named else "a revision"),
+        ],
+    )

@@ -14,6 +14,8 @@ from mcp_wiretap.trace.finding import Party
 from mcp_wiretap.trace.mirrored.check import CORE_NAMES, NAME_SOURCE
 from mcp_wiretap.trace.mirrored.verdict import METHOD, NAME, VERSION
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, StreamItem
+from mcp_wiretap.trace.refusals.cors import HIDDEN, PREFLIGHT, is_read_by_page, lacks
+from mcp_wiretap.wire import cors
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import Reading
@@ -580,7 +582,7 @@ JSON, SSE = "application/json", "text/event-stream"
 def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
     """The media types that Accept has to name; none where nothing is demanded."""
     if exchange.http_method == "POST":
-        return (JSON, SSE) if _is_mcp_message(exchange) else ()
+        return (JSON, SSE) if is_mcp_message(exchange) else ()
     if exchange.http_method == "GET" and not exchange.claim.modern:
         # The version alone does not make an MCP GET: clients send it with the metadata of OAuth, too.
         fields = exchange.request_fields
@@ -598,7 +600,7 @@ _MCP_WORDS = frozenset(
 )  # fmt: skip
 
 
-def _is_mcp_message(exchange: Exchange) -> bool:
+def is_mcp_message(exchange: Exchange) -> bool:
     """Whether the body is JSON-RPC of MCP: by its claim, its session, its headers or its method."""
     if not any(message.rpc.kind != "invalid" for message in exchange.sent):
         return False
@@ -631,10 +633,11 @@ def _positive(quality: str) -> bool:
         return True
 
 
-def _media_type(exchange_value: str | None) -> str:
-    if exchange_value == JSON:
+def media_type(value: str | None) -> str:
+    """The media type of a Content-Type, without its parameters; "" where there is none."""
+    if value == JSON:
         return JSON
-    return wire.trim_ows((exchange_value or "").partition(";")[0]).lower()
+    return wire.trim_ows((value or "").partition(";")[0]).lower()
 
 
 @rule(
@@ -662,10 +665,10 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
           header Content-Type: application/json; charset=utf-8
           -> result {"tools": []}
     """
-    if exchange.http_method != "POST" or not _is_mcp_message(exchange):
+    if exchange.http_method != "POST" or not is_mcp_message(exchange):
         return
     value = exchange.request_fields.first("content-type")
-    if _media_type(value) != JSON:
+    if media_type(value) != JSON:
         said = f"Content-Type says {say(value)}" if value is not None else "Content-Type is missing"
         yield Finding(f"{said}, the body is JSON", [evidence("request.header:Content-Type", value, JSON)])
 
@@ -699,10 +702,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     request, status = exchange.request, exchange.status
     if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
         return
-    if not _is_mcp_message(exchange):
+    if not is_mcp_message(exchange):
         return
     value = exchange.response_fields.first("content-type") if exchange.response_fields is not None else None
-    media = _media_type(value)
+    media = media_type(value)
     where = "response.header:Content-Type"
     if media == SSE:
         if exchange.stream is not None and exchange.stream.foreign and not exchange.stream.decode_problem:
@@ -714,7 +717,10 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
         return
     if status == 202 and not exchange.request_fields.names_starting("mcp-"):
         # HTTP+SSE answers every request so. Its endpoint event may have come before the recording began.
-        if not exchange.over_http_sse:
+        if request.rpc.id is None:
+            text = f"HTTP 202 accepts {say(request.method)}, whose id is null, as if it were a notification"
+            yield Finding(text, [evidence("response.status", status, "HTTP 400 with -32600")], "info")
+        elif not exchange.over_http_sse:
             yield Finding(
                 f"HTTP 202 answers {request.method}, as on HTTP+SSE, but no endpoint event was seen",
                 [evidence(where, value, f"{JSON} or {SSE}")],
@@ -967,7 +973,7 @@ def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
 
 def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fields) -> Iterator[Finding]:
     content_type = fields.first("content-type")
-    if reading is None or (content_type is not None and _media_type(content_type) != JSON):
+    if reading is None or (content_type is not None and media_type(content_type) != JSON):
         return
     if content_type == JSON and reading.kind != "not-utf8" and not reading.bom:
         return
@@ -1029,3 +1035,114 @@ def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
         [evidence(f"request.header:{name}", f"{size} bytes") for size, name in largest],
         party="client",
     )
+
+
+@rule(
+    "HDR027",
+    "preflight-refused",
+    "A browser's preflight is not granted",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("preflight",),
+    transport=("http",),
+)
+def preflight_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that pages in browsers may call grants their preflights: a 2xx status, the Origin, the method, and every header
+    that MCP needs (MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Param-*, Mcp-Session-Id, Authorization, Content-Type,
+    Last-Event-ID).
+
+    Why: the browser does not send the request at all, and the page learns only that it failed.
+
+    Fix: answer OPTIONS without authorization, and list the headers in Access-Control-Allow-Headers. `*` there does not mean
+    Authorization. Said once for an endpoint, an Origin and what is lacking.
+
+    Wrong::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type
+          -> 204
+
+    Right::
+
+        OPTIONS /mcp
+          header Origin: http://localhost:6274
+          header Access-Control-Request-Method: POST
+          header Access-Control-Request-Headers: content-type,mcp-protocol-version
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Allow-Headers: content-type, mcp-protocol-version
+          -> 204
+    """
+    repeat = exchange.facts.get(PREFLIGHT)
+    found = lacks(exchange)
+    if not found or (repeat is not None and repeat.first is not exchange):
+        return
+    origin = one_line(exchange.request_fields.first("origin") or "", 60)
+    said = " and ".join(lack.words for lack in found)
+    yield Finding(
+        f"a page of {origin} cannot call this endpoint: its preflight {said}" + (repeat.times if repeat is not None else ""),
+        [evidence(lack.where, lack.value, lack.wanted) for lack in found],
+        related=tuple(repeat.related) if repeat is not None else (),
+        once=f"{origin} {said}"[:500],
+    )
+
+
+@rule(
+    "HDR028",
+    "headers-not-exposed",
+    "A page cannot read a header that it needs",
+    on="exchange",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="2025-11-25 basic/transports#session-management",
+    versions=rev.STREAMABLE,
+    always=True,
+    kinds=("mcp",),
+    needs=("header:origin",),
+    transport=("http",),
+)
+def headers_not_exposed(exchange: Exchange) -> Iterator[Finding]:
+    """A server that lets pages of other origins call it names the headers that they have to read in
+    Access-Control-Expose-Headers: Mcp-Session-Id, and WWW-Authenticate with a 401.
+
+    Why: the browser hides all other headers from the page. It cannot send the session id that it was given, nor find the
+    authorization server.
+
+    Fix: answer with `Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate`. A client that sends the id later could
+    read it, and nothing is said.
+
+    Wrong::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+
+    Right::
+
+        legacy initialize
+          header Origin: http://localhost:6274
+          -> header Access-Control-Allow-Origin: *
+          -> header Access-Control-Expose-Headers: Mcp-Session-Id
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    fields, origin = exchange.response_fields, one_line(exchange.request_fields.first("origin") or "", 60)
+    if fields is None or not is_read_by_page(exchange):
+        return
+    exposed, where = fields.joined("access-control-expose-headers"), "response.header:Access-Control-Expose-Headers"
+    if exchange.facts.get(HIDDEN):
+        text = f"Mcp-Session-Id is not exposed to the page of {origin}: it cannot send it"
+        yield Finding(text, [evidence(where, exposed, "Mcp-Session-Id")], once=f"session {origin}"[:200])
+    if exchange.status == 401 and fields.has("www-authenticate") and not cors.exposes("www-authenticate", fields):
+        text = f"WWW-Authenticate is not exposed to the page of {origin}: it cannot read where to get a token"
+        yield Finding(text, [evidence(where, exposed, "WWW-Authenticate")], "info", once=f"challenge {origin}"[:200])

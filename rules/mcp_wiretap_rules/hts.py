@@ -16,11 +16,21 @@ from mcp_wiretap.trace.mirrored import request_faults
 from mcp_wiretap.trace.mirrored.request_faults import Fault
 from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message
 from mcp_wiretap.trace.operations.ids import CAME_BACK
+from mcp_wiretap.trace.refusals.tracker import (
+    ALWAYS_FAILED,
+    ELSEWHERE,
+    GATEWAY,
+    LEAST_FAILED,
+    LEAST_METHODS,
+    OLD_WAY,
+    TYPED,
+)
+from mcp_wiretap.trace.refusals.words import Topic, speaks_of, words_of
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.headers import trim_ows
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import one_line, shown
 from mcp_wiretap_rules import sites
 
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -28,9 +38,6 @@ VALIDATION = f"{HTTP}#server-validation"
 VERSION_HEADER = f"{HTTP}#protocol-version-header"
 SENDING = f"{HTTP}#sending-messages"
 META = "2026-07-28 basic/index#_meta"
-TYPED = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
-# Answers that say nothing about the MCP message: who may call, how, and how often.
-ELSEWHERE = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
 
 
 def _asked(message: Message) -> Exchange | None:
@@ -416,6 +423,9 @@ def not_found_without_body(exchange: Exchange) -> Iterator[Finding]:
     """
     if exchange.status != 404 or exchange.request is None or not exchange.claim.modern or exchange.endpoint.modern is None:
         return
+    old_way = exchange.facts.get(OLD_WAY)
+    if old_way is not None and old_way.topic is not None:
+        return  # HTS027 says more
     if exchange.answer is None and exchange.answer_reading is not None and exchange.method != "server/discover":
         yield Finding(
             f"{exchange.method} got HTTP 404 without a JSON-RPC error",
@@ -639,6 +649,7 @@ def _said_in_body(exchange: Exchange) -> str:
     sep="2243",
     sorts=("result",),
     transport=("http",),
+    structural=True,
 )
 def header_fault_accepted(message: Message) -> Iterator[Finding]:
     """A server that reads the body refuses a request whose mirrored headers are missing, undecodable or not what the body says.
@@ -660,19 +671,30 @@ def header_fault_accepted(message: Message) -> Iterator[Finding]:
           -> error -32020
     """
     exchange = _asked(message)
-    if exchange is None or message.rpc.kind != "result" or exchange.claim.kind != "modern":
+    if exchange is None or message.rpc.kind != "result" or exchange.claim.kind not in ("modern", "modern-unknown"):
         return
-    if not isinstance(message.result.get("resultType"), str):
+    kind = message.result.get("resultType")
+    typed = isinstance(kind, str)
+    if not typed and (exchange.endpoint.modern is None or request_faults.envelope_faults(exchange)):
         return
     found = [f for f in request_faults.header_faults(exchange) if not _is_missing_task_name(exchange, f)]
+    if exchange.claim.kind == "modern-unknown":  # that the header says something else is a fault whatever the envelope names
+        found = [f for f in found if _is_of_version(f) and f.check is not None and f.check.raw is not None]
+    if not typed:  # without the version header a dual-era server may take it for a request of 2025-03-26
+        found = [f for f in found if not (_is_of_version(f) and f.check is not None and f.check.raw is None)]
     if not found:
         return
     worst = min(found, key=lambda f: bool(f.doubt))
+    where = message.place("result", "resultType") if typed else message.place("result")
     yield Finding(
         f"{worst.what}, and the server processed the request",
-        [_header(worst), evidence(message.place("result", "resultType"), message.result["resultType"], "HTTP 400 with -32020")],
+        [_header(worst), evidence(where, kind if typed else "a result", "HTTP 400 with -32020")],
         severity="warning" if worst.doubt else None,
     )
+
+
+def _is_of_version(fault: Fault) -> bool:
+    return fault.check is not None and fault.check.header == "MCP-Protocol-Version"
 
 
 def _is_missing_task_name(exchange: Exchange, fault: Fault) -> bool:
@@ -1062,25 +1084,37 @@ def error_id_missing(message: Message) -> Iterator[Finding]:
     if exchange is None or request is None or message.rpc.kind != "error" or message.rpc.id is not None:
         return
     status, id_ = exchange.status, request.rpc.id
-    if status is None or status in _UNREADABLE or status >= 500 or not isinstance(id_, str | int) or isinstance(id_, bool):
+    if status is None or status in _UNREADABLE or status in GATEWAY or not isinstance(id_, str | int) or isinstance(id_, bool):
         return
     if isinstance(id_, int) and abs(id_) >= 2**53:
         return  # beyond what readers keep apart
-    if exchange.reading is None or exchange.reading.kind != "single" or not 200 <= status < 405:
+    if exchange.reading is None or exchange.reading.kind != "single" or not (200 <= status < 405 or status >= 500):
         return
     if not isinstance(request.rpc.body, dict) or request.rpc.body.get("jsonrpc") != "2.0":
         return  # no JSON-RPC 2.0: it may not have been read at all
     if not isinstance(request.rpc.body.get("params", {}), dict) and message.error_code == rev.INVALID_REQUEST:
         return  # RPC022: an invalid request, which JSON-RPC answers with the id null
-    refusal = status in (400, 404)
     modern = exchange.endpoint.modern is not None and exchange.claim.modern
-    # Session and version refusals of legacy servers are written before the body is parsed.
-    mild = refusal and not modern
+    severity: Severity | None = None
+    if status >= 500:
+        severity = "warning" if modern else "info"
+    elif status in (400, 404) and not (modern and (message.error_code in _AFTER_READING or _is_explained(exchange))):
+        severity = "info"  # such refusals are written before the body is parsed; what they refuse is the finding, if any
     yield Finding(
         f"the error has no id, the request had {one_line(str(id_), 40)}",
         [evidence(message.place("id"), message.rpc.id if message.rpc.has_id else None, id_)],
-        severity="info" if mild else None,
-        once="refusal" if mild else None,
+        severity=severity,
+        once="failure" if status >= 500 else "refusal" if severity == "info" else None,
+    )
+
+
+_AFTER_READING = TYPED | {rev.INVALID_PARAMS, rev.METHOD_NOT_FOUND}  # of these a server knows only after it has read the body
+
+
+def _is_explained(exchange: Exchange) -> bool:
+    """Whether the request has a fault that its refusal is for."""
+    return bool(
+        request_faults.header_faults(exchange) or request_faults.other_faults(exchange) or request_faults.method_fault(exchange)
     )
 
 
@@ -1298,12 +1332,45 @@ def redirect_on_post(exchange: Exchange) -> Iterator[Finding]:
     if exchange.http_method != "POST" or status not in (301, 302, 303, 307, 308) or exchange.kind != "mcp":
         return
     fields = exchange.response_fields
-    target = fields.first("location") if fields is not None else None
+    location = fields.first("location") if fields is not None else None
+    target = uri.resolve(exchange.url, location or "")
+    to = shown(location, 80) if location else "no Location"
+    severity: Severity | None = "info" if status in (307, 308) else None
+    why = ""
+    if _SIGN_IN.search(target.path):
+        severity, why = None, ": a page to sign in, where an MCP client gets 401 with a challenge"
+    elif _leaves(exchange, target.scheme, target.netloc):
+        down = target.scheme == "http" and exchange.url.startswith("https:")
+        sure = down or not exchange.reverse  # else the public origin may not be known
+        if exchange.auth and sure:
+            severity, why = None, ", another origin: clients drop Authorization there"
+        elif down:
+            severity, why = None, ", out of HTTPS"
+        else:
+            why = ", another origin"
     yield Finding(
-        f"the POST was redirected with HTTP {status}",
-        [evidence("response.status", status), evidence("response.header:Location", target)],
-        severity="info" if status in (307, 308) else None,
+        f"the POST was redirected with HTTP {status} to {to}{why}",
+        [evidence("response.status", status), evidence("response.header:Location", location, "the final URL, used at once")],
+        severity=severity,
     )
+
+
+_SIGN_IN = re.compile(
+    r"(?:^|[/_-])(?:sign-?_?in|log-?_?in|sso|authenticate|auth/(?:start|redirect)|oauth2/(?:start|sign_in))(?:[/._?-]|$)", re.I
+)
+
+
+def _leaves(exchange: Exchange, scheme: str, netloc: str) -> bool:
+    """Whether a redirect leads away from the endpoint's origin: as the client named it, and as the proxy did."""
+    if not netloc:
+        return False
+    own = uri.split(exchange.url)
+    hosts = {_tidy(own.scheme, own.netloc), _tidy(own.scheme, exchange.authority or "")}
+    return _tidy(scheme, netloc) not in hosts or (own.scheme == "https" and scheme == "http")
+
+
+def _tidy(scheme: str, netloc: str) -> str:
+    return netloc.lower().removesuffix(":443" if scheme == "https" else ":80")
 
 
 @rule(
@@ -1489,11 +1556,6 @@ def _wrong_error_severity(exchange: Exchange, code: int | None, found: list[Faul
     return None
 
 
-_VERSION_WORDS = re.compile(
-    r"(?:un|not )supported.{0,40}version|version.{0,60}(?:un|not )supported|unknown.{0,20}version", re.I | re.S
-)
-
-
 @rule(
     "HTS026",
     "unsupported-version-wrong-error",
@@ -1556,7 +1618,7 @@ def unsupported_version_wrong_error(message: Message) -> Iterator[Finding]:
             evidence(message.request.place("params", "_meta", rev.PROTOCOL_VERSION), version, ", ".join(part.unlisted.versions)),
             _code(message),
         ],
-        severity=None if _VERSION_WORDS.search(text) else "warning",
+        severity=None if speaks_of(text, "version") else "warning",
         related=(part.unlisted.flow,),
     )
 
@@ -1577,4 +1639,205 @@ def _legacy_version_refused(message: Message, exchange: Exchange) -> Iterator[Fi
         ],
         severity="info",
         related=(endpoint.supported_flow,) if endpoint.supported_flow else (),
+    )
+
+
+@rule(
+    "HTS027",
+    "refused-in-an-old-way",
+    "Conforming modern request refused for a session, a handshake or its version",
+    on="exchange",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    sep="2567",
+    always=True,
+    kinds=("mcp",),
+    needs=(OLD_WAY,),
+    transport=("http",),
+)
+def refused_in_an_old_way(exchange: Exchange) -> Iterator[Finding]:
+    """A server of the modern era serves each conforming request by itself: it asks for no session and no initialize, and does not
+    refuse a version that it lists.
+
+    Why: what answers is not what the server says that it is, often an older backend behind a gateway. No client can use it.
+
+    Fix: look at what stands behind the endpoint; list only the versions that all of it speaks. Said once for each kind of words.
+
+    Wrong::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        modern tools/list
+          -> 400 text/plain Bad Request: missing Mcp-Session-Id header
+
+    Right::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        modern tools/list
+          -> result {"tools": []}
+    """
+    told = exchange.facts.get(OLD_WAY)
+    if told is None or told.repeat.first is not exchange or (exchange.endpoint.legacy and not exchange.endpoint.modern):
+        return
+    endpoint, version, times = exchange.endpoint, exchange.claim.revision or "", told.repeat.times
+    listed = version in (endpoint.supported or ())
+    if told.topic == "version" and not listed and version not in endpoint.revisions:
+        return  # a version that nothing says the server speaks (HTS026)
+    shown = [evidence("response.status", exchange.status, "a result")]
+    if told.said is not None:
+        shown.append(Evidence(told.said.where, told.said.quote))
+    if endpoint.supported:
+        shown.append(evidence("request.header:MCP-Protocol-Version", version, ", ".join(endpoint.supported[:10])))
+    related = (*([endpoint.supported_flow] if listed and endpoint.supported_flow else ()), *told.repeat.related)
+    if endpoint.modern is None:
+        text = f"a request of {one_line(version, 40)} is refused for {_wanting(told.topic)}: the server may be an older one"
+        yield Finding(text + times, shown, "info", related=related)
+        return
+    says = f"the server {'lists' if listed else 'serves'} {one_line(version, 40)} and"
+    if told.topic is None:
+        text = f"{says} refuses a conforming request with HTTP {exchange.status} and no JSON-RPC error"
+    else:
+        text = f"{says} refuses a conforming request for {_wanting(told.topic)}: is there an older server behind it?"
+    yield Finding(text + times, shown, "warning" if told.topic is None else None, related=related)
+
+
+def _wanting(topic: Topic | None) -> str:
+    words: dict[Topic | None, str] = {
+        "session": "want of a session, which that revision does not have",
+        "initialization": "want of an initialize, which that revision does not have",
+        "version": "its version",
+    }
+    return words.get(topic, "no reason that is told")
+
+
+@rule(
+    "HTS028",
+    "always-failed",
+    "Every request answered with an internal error",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="2026-07-28 basic/index#error-responses",
+    always=True,
+    kinds=("mcp",),
+    needs=(ALWAYS_FAILED,),
+    transport=("http",),
+)
+def always_failed(exchange: Exchange) -> Iterator[Finding]:
+    """A server that answers every request with HTTP 500 or -32603, whatever is asked, does not work at all.
+
+    Why: each failure looks like a fault of one tool or one request; it is one fault of the server, and the client's doing changes
+    nothing.
+
+    Fix: look for the error in the server's own log; it fails before the request is dispatched. Said once for an endpoint, from
+    three requests of two methods on, and taken back as soon as one is served.
+
+    Wrong::
+
+        modern server/discover
+          -> status 500
+          -> error -32603 {"message": "Internal error: schema must be an object"}
+        modern tools/list
+          -> status 500
+          -> error -32603 {"message": "Internal error: schema must be an object"}
+        modern tools/call {"name": "echo"}
+          -> status 500
+          -> error -32603 {"message": "Internal error: schema must be an object"}
+
+    Right::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        modern tools/list
+          -> result {"tools": []}
+        modern tools/call {"name": "echo"}
+          -> status 500
+          -> error -32603 {"message": "Internal error: echo is broken"}
+    """
+    told = exchange.facts.get(ALWAYS_FAILED)
+    if told is None or told.taken_back or told.repeat.count < LEAST_FAILED or len(told.methods) < LEAST_METHODS:
+        return
+    words, answer, count = words_of(exchange), exchange.answer, told.repeat.count
+    code = f" {answer.error_code}" if answer is not None and answer.error_code is not None else ""
+    quote = f" {words.quote}" if words is not None else ""
+    shown = [evidence("response.status", exchange.status, "a result to at least one request")]
+    if words is not None:
+        shown.append(Evidence(words.where, words.quote))
+    yield Finding(
+        f"every request was answered {exchange.status}{code}{quote} ({count} of {count}, {len(told.methods)} methods)",
+        shown,
+        related=tuple(told.repeat.related),
+    )
+
+
+@rule(
+    "HTS029",
+    "host-or-origin-refused",
+    "Request refused for its Host or Origin",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=f"{HTTP}#security--endpoint",
+    always=True,
+    kinds=("mcp",),
+    transport=("http",),
+)
+def host_or_origin_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that checks Host or Origin against DNS rebinding accepts the names by which its own clients call it.
+
+    Why: the refusal says little, and looks like a fault of the client. A foreign name that a server on a local address refuses
+    is what the check is for, and is a note.
+
+    Fix: add the name (with its port, if the server compares ports) to those allowed. Behind a reverse proxy try
+    `keep_host_header`, on or off.
+
+    Wrong::
+
+        legacy initialize
+          path http://mcp.example.com/mcp
+          authority mcp.example.com
+          -> 421 text/plain Invalid Host header
+
+    Right::
+
+        legacy initialize
+          path http://mcp.example.com/mcp
+          authority mcp.example.com
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    status, fields = exchange.status, exchange.request_fields
+    if status not in (400, 403, 421) or (
+        exchange.response_fields is not None and exchange.response_fields.has("www-authenticate")
+    ):
+        return
+    words = words_of(exchange)
+    topic = speaks_of(words.text, "origin", "host") if words is not None else None
+    if topic is None and status != 421:
+        return
+    if topic == "origin" and (not fields.has("origin") or status == 400):
+        return  # HTS010 says that the status is another one
+    if topic == "host" and status == 400 and words is not None and _REFUSING.search(words.text) is None:
+        return
+    own = uri.split(exchange.url)
+    name = fields.first("origin") if topic == "origin" else exchange.authority or own.netloc
+    asked = uri.host(name or "") or uri.host("//" + (name or "")) or ""
+    its_own = asked == sites.host(exchange.url) or (topic == "origin" and asked == uri.host("//" + (exchange.authority or "")))
+    differs = _tidy(own.scheme, name or "") != _tidy(own.scheme, own.netloc)
+    elsewhere = topic != "origin" and (differs or exchange.reverse)
+    option = "; behind a reverse proxy try keep_host_header, on or off" if elsewhere else ""
+    header = "Origin" if topic == "origin" else "Host"
+    yield Finding(
+        f"refuses {header} {one_line(name or '', 60)} (DNS rebinding protection?){option}",
+        [evidence(f"request.header:{header}", name), evidence("response.status", status)]
+        + ([Evidence(words.where, words.quote)] if words is not None else []),
+        severity=None if its_own else "info",
+        once=f"{header} {name}"[:200],
     )

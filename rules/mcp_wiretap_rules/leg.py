@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.legacy.session_use import HAS_EVENT_ID, LEGACY, RESUMED_BY, RETRY_MS, Note
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.trace.refusals.sessions import Refused
+from mcp_wiretap.trace.refusals.tracker import VERSION_REFUSED
+from mcp_wiretap.trace.refusals.words import Said
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire import uri
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import mask, one_line
+from mcp_wiretap_rules.rpc import is_told
 
 TRANSPORTS = "2025-11-25 basic/transports"
 LIFECYCLE = "2025-11-25 basic/lifecycle"
@@ -41,7 +46,7 @@ def _related(note: Note) -> tuple[str, ...]:
     "LEG001",
     "session-id-missing",
     "Request without the assigned session id",
-    on="post",
+    on=("post", "exchange"),
     level="must",
     party="client",
     era="legacy",
@@ -74,11 +79,13 @@ def session_id_missing(exchange: Exchange) -> Iterator[Finding]:
         legacy tools/list
           -> result {"tools": []}
     """
-    for note in _notes(exchange, "session-missing"):
+    for note in _notes(exchange, "session-missing", "session-dropped"):
+        if is_told(exchange, "LEG001"):
+            return  # when it was sent
         yield Finding(
-            "Mcp-Session-Id is missing, the server gave one",
+            "Mcp-Session-Id is missing, the server gave one" + (" that the page cannot read" if note.value else ""),
             [evidence(_SENT_HEADER, None, note.expected)],
-            None if note.sure else "warning",
+            "info" if note.value else None if note.sure else "warning",
             related=_related(note),
         )
 
@@ -261,6 +268,9 @@ def session_404_not_followed(exchange: Exchange) -> Iterator[Finding]:
         yield Finding(
             text, [evidence(_SENT_HEADER, _session_id(exchange), "a new initialize")], None if count >= 3 else "warning"
         )
+    for note in _notes(exchange, "refused-session-used"):
+        text = f"the session id was refused {note.value} times by now with HTTP {note.expected}, and no initialize came"
+        yield Finding(text, [evidence(_SENT_HEADER, _session_id(exchange), "a new initialize")], "info", related=_related(note))
     for note in _notes(exchange, "dead-initialize"):
         text = "initialize is sent with the id of a session that is gone"
         yield Finding(text, [evidence(_SENT_HEADER, note.value, "no Mcp-Session-Id")])
@@ -384,7 +394,6 @@ def version_header_missing_legacy(exchange: Exchange) -> Iterator[Finding]:
     era="legacy",
     severity="warning",
     spec=f"{TRANSPORTS}#protocol-version-header",
-    versions=WITH_HEADER,
     streamable=True,
     transport=("http",),
 )
@@ -393,7 +402,7 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
 
     Why: servers answer 400, or read the request by another revision.
 
-    Fix: send what the initialize result says, not the newest version that you know.
+    Fix: send what the initialize result says, not the newest version that you know. Said once for a session, with a count.
 
     Wrong::
 
@@ -411,10 +420,12 @@ def version_header_not_negotiated(exchange: Exchange) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     for note in _notes(exchange, "version-differs"):
+        times, related = (note.repeat.times, note.repeat.related) if note.repeat is not None else ("", [])
         yield Finding(
-            f"MCP-Protocol-Version says {one_line(note.value, 40)}, {one_line(note.expected, 40)} was negotiated",
+            f"MCP-Protocol-Version says {one_line(note.value, 40)}, {one_line(note.expected, 40)} was negotiated{times}",
             [evidence("request.header:MCP-Protocol-Version", note.value, note.expected)],
-            related=_related(note),
+            None if note.expected in rev.LEGACY else "info",  # what a handshake cannot agree on is the server's fault
+            related=(*_related(note), *related),
         )
 
 
@@ -1316,3 +1327,212 @@ def url_elicitation_complete(message: Message) -> Iterator[Finding]:
         text = f"the elicitationId {one_line(given, 60)} was not given in this session"
         place = message.place("params", "elicitationId")
         yield Finding(text, [evidence(place, mask(given), "an id given before")], "warning" if note.sure else "info")
+
+
+@rule(
+    "LEG027",
+    "session-refused-without-404",
+    "Unknown session not answered 404",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    streamable=True,
+    always=True,
+    needs=(LEGACY,),
+    transport=("http",),
+)
+def session_refused_without_404(exchange: Exchange) -> Iterator[Finding]:
+    """A server that does not know a session any more answers requests that name it with HTTP 404.
+
+    Why: 404 is the sign by which a client begins anew with initialize. With another status it goes on with the dead id.
+
+    Fix: answer 404 to an Mcp-Session-Id that is not known; 400 is for requests without one. Said once for a session.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> status 400
+          -> error -32000 {"message": "Bad Request: No valid session ID provided"}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> 404
+    """
+    for note in _notes(exchange, "session-refused"):
+        record: Refused = note.value
+        times = f" ({record.count} times)" if record.count > 1 else ""
+        yield Finding(
+            f"a session that is not known is answered 404, not {exchange.status}: clients begin anew only then{times}",
+            [Evidence("response.status", str(exchange.status), "404"), *_words(record.said)],
+            related=(*_related(note), *record.related),
+        )
+
+
+def _words(said: Said | None) -> list[Evidence]:
+    return [Evidence(said.where, said.quote)] if said is not None else []
+
+
+@rule(
+    "LEG028",
+    "session-not-shared",
+    "Session refused and served in turn",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    streamable=True,
+    always=True,
+    needs=(LEGACY,),
+    transport=("http",),
+)
+def session_not_shared(exchange: Exchange) -> Iterator[Finding]:
+    """A session that a server gave is known to every instance of it, until it is ended for all of them.
+
+    Why: the client is told that its session is gone while it lives. It begins anew without need, or every other call fails.
+
+    Fix: keep sessions where all instances find them, or route requests by Mcp-Session-Id. Said once for a session.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> 404 text/plain session not found
+        legacy tools/list
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          -> result {"tools": []}
+        legacy tools/list
+          -> result {"tools": []}
+    """
+    for note in _notes(exchange, "session-in-turn"):
+        record: Refused = note.value
+        yield Finding(
+            "requests of one session reach instances that do not share it"
+            f" ({record.count} of {max(record.named, record.count + record.served)} refused)",
+            [Evidence("response.status", str(exchange.status), "the session is served"), *_words(record.said)],
+            related=(*_related(note), *record.related),
+        )
+
+
+@rule(
+    "LEG029",
+    "session-id-under-another-name",
+    "Session id not given as Mcp-Session-Id",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{TRANSPORTS}#session-management",
+    versions=SESSIONS,
+    streamable=True,
+    methods=("initialize",),
+    needs=(LEGACY,),
+    transport=("http",),
+)
+def session_id_under_another_name(exchange: Exchange) -> Iterator[Finding]:
+    """A server that asks for a session gives its id in the header Mcp-Session-Id of the initialize response.
+
+    Why: clients look for it there only. They have no id to send, and every request is refused.
+
+    Fix: send `Mcp-Session-Id` with the initialize response; a cookie or a header of another name does not reach the client.
+
+    Wrong::
+
+        legacy initialize
+          -> -header Mcp-Session-Id
+          -> header X-Session-Id: 1868a90c-6a0e-4bd8-9cf6-7d8b1f0f8c55
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          version 2025-11-25
+          -> 400 text/plain missing session id
+
+    Right::
+
+        legacy initialize
+          -> -header Mcp-Session-Id
+          -> header X-Session-Id: 1868a90c-6a0e-4bd8-9cf6-7d8b1f0f8c55
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list
+          version 2025-11-25
+          -> result {"tools": []}
+    """
+    for note in _notes(exchange, "session-id-elsewhere"):
+        if note.expected:
+            name = str(note.expected).rpartition(":")[2]
+            text = f"the server asks for a session, whose id it gave as {one_line(name, 40)}, not as Mcp-Session-Id"
+            shown = [Evidence(str(note.expected), mask(str(note.value)), "Mcp-Session-Id")]
+        else:
+            text = "the server asks for a session, and gave no Mcp-Session-Id"
+            shown = [evidence(_SESSION_HEADER, None, "the id of the session")]
+        yield Finding(text, shown, related=_related(note))
+
+
+@rule(
+    "LEG030",
+    "initialize-refused-for-version",
+    "initialize refused for its version",
+    on="exchange",
+    level="must",
+    party="server",
+    era="legacy",
+    severity="warning",
+    spec=f"{LIFECYCLE}#version-negotiation",
+    methods=("initialize",),
+    always=True,
+    kinds=("mcp",),
+    needs=(VERSION_REFUSED,),
+)
+def initialize_refused_for_version(exchange: Exchange) -> Iterator[Finding]:
+    """A server that does not speak the version that initialize asks for answers with a version that it does speak.
+
+    Why: an error ends the handshake, though both sides may well have a version in common; the client is told of none.
+
+    Fix: answer initialize with the newest version that you support, and check MCP-Protocol-Version on later requests only.
+
+    Wrong::
+
+        legacy initialize
+          -> error -32602 {"message": "Unsupported protocol version", "data": {"supportedVersions": ["2025-06-18"]}}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+    """
+    told, request = exchange.facts.get(VERSION_REFUSED), exchange.request
+    if told is None or request is None or exchange.endpoint.modern is not None:
+        return
+    wanted, header = request.params.get("protocolVersion"), exchange.request_fields.first("mcp-protocol-version")
+    shown = [evidence(request.place("params", "protocolVersion"), wanted, "a result with a version that the server speaks")]
+    by_header = header is not None and (header == wanted or "header" in told.said.text.lower() or header in told.said.text)
+    if by_header:
+        shown.append(evidence("request.header:MCP-Protocol-Version", header, "not judged before a version is negotiated"))
+    asked = (
+        one_line(str(wanted), 40) if not by_header or header == wanted else f"MCP-Protocol-Version {one_line(str(header), 40)}"
+    )
+    yield Finding(
+        f"initialize was refused for its version ({asked}); the answer is a version that the server does speak"
+        + (f", such as {told.listed[0]}" if told.listed else "")
+        + told.repeat.times,
+        [*shown, *_words(told.said)],
+        related=(*([told.came_back] if told.came_back else ()), *told.repeat.related),
+    )

@@ -15,7 +15,7 @@ from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_date_or_time, is_number
 from mcp_wiretap_rules import blocks, icons, shapes
 from mcp_wiretap_rules.extensions import names_a_foreign_one
-from mcp_wiretap_rules.inputs import MRTR, SAMPLE, asks, declared
+from mcp_wiretap_rules.inputs import MRTR, SAMPLE, asks, declared, supports
 
 RESULT_TYPE = "2026-07-28 basic/index#resulttype"
 TOOLS = "2026-07-28 server/tools#capabilities"
@@ -1005,4 +1005,71 @@ def server_info_behaviour(message: Message) -> Iterator[Finding]:
         [evidence(message.place("result", name), message.result.get(name)) for name in drift.changed if name != "serverInfo"]
         or [evidence(message.place("result", "_meta", rev.SERVER_INFO), message.meta.get(rev.SERVER_INFO))],
         related=(drift.before,),
+    )
+
+
+@rule(
+    "RES018",
+    "client-capability-not-served",
+    "Client answers -32601 to what it declared",
+    on="reply",
+    level="must",
+    party="client",
+    era="legacy",
+    severity="warning",
+    spec="2025-11-25 basic/lifecycle#capability-negotiation",
+    methods=("elicitation/create", "sampling/createMessage", "roots/list"),
+    sorts=("error",),
+)
+def client_capability_not_served(message: Message) -> Iterator[Finding]:
+    """What a client declares it serves: elicitation (in its mode), sampling and roots.
+
+    Why: the server asks because it was told that it may, and the call that waits for the answer fails.
+
+    Fix: register a handler for the method, or do not declare the capability. Said once for an endpoint and a method.
+
+    Wrong::
+
+        legacy initialize
+          params {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c", "version": "1"}}
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        legacy tools/call {"name": "a"}
+          label call
+          -> sse
+          -> ask 7 elicitation/create {"message": "ok?", "requestedSchema": {"type": "object", "properties": {}}}
+        legacy-reply-error 7 -32601
+          -> 202
+        continue call
+          -> result {"content": []}
+
+    Right::
+
+        legacy initialize
+          params {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c", "version": "1"}}
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy-notify notifications/initialized
+          -> 202
+        legacy tools/call {"name": "a"}
+          label call
+          -> sse
+          -> ask 7 elicitation/create {"message": "ok?", "requestedSchema": {"type": "object", "properties": {}}}
+        legacy-reply 7 {"action": "decline"}
+          -> 202
+        continue call
+          -> result {"content": []}
+    """
+    request, capabilities = message.request, declared(message.exchange)
+    if message.error_code != rev.METHOD_NOT_FOUND or request is None or capabilities is None:
+        return
+    method = request.method or ""
+    if supports(capabilities, method, request.params) is not None:
+        return  # the server asked for what was not declared
+    group = {"roots/list": "roots", "sampling/createMessage": "sampling"}.get(method, "elicitation")
+    yield Finding(
+        f"the client declares {group}, but answers {method} with -32601",
+        [evidence(message.place("error", "code"), "-32601", f"a result: capabilities.{group} is declared")],
+        related=(request.exchange.flow,),
+        once=method,
     )

@@ -1,5 +1,6 @@
 """RPC: the JSON-RPC envelope and its error codes (2026-07-28 basic/index#messages and the transport's message rules)."""
 
+import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
@@ -14,11 +15,14 @@ from mcp_wiretap.trace.operations.ids import (
     CancelTarget,
     Reuse,
 )
+from mcp_wiretap.trace.refusals.words import speaks_of
 from mcp_wiretap.trace.streams.lines import AnsweredBefore
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer
+from mcp_wiretap_rules import shapes
+from mcp_wiretap_rules.hdr import JSON, is_mcp_message, media_type
 
 INDEX = "2026-07-28 basic/index"
 HTTP = "2026-07-28 basic/transports/streamable-http"
@@ -434,11 +438,13 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
         return
     status = message.exchange.status or 0
     severity: Severity | None = None
+    probe = request.exchange.claim.modern  # its client falls back only when it has its answer
     if message.kind == "error" and status >= 400:
-        severity = "warning" if message.exchange.endpoint.modern else "info"
+        severity = "warning" if message.exchange.endpoint.modern or probe else "info"
     sent, got = one_line(dumps(request.rpc.id), 40), one_line(dumps(message.rpc.id), 40)
+    waits = ": a client waits for its own, and does not fall back" if probe and severity == "warning" else ""
     yield Finding(
-        f"the answer has id {got}, the request has {sent}",
+        f"the answer has id {got}, the request has {sent}{waits}",
         [evidence(message.place("id"), message.rpc.id, dumps(request.rpc.id))],
         severity,
     )
@@ -683,7 +689,7 @@ def undefined_reserved_code(message: Message) -> Iterator[Finding]:
     level="may-note",
     party="either",
     era="modern",
-    severity="info",
+    severity="warning",
     spec=f"{INDEX}#error-codes",
     sorts=("error",),
 )
@@ -692,7 +698,8 @@ def legacy_range_code(message: Message) -> Iterator[Finding]:
 
     Why: no client can act on such a code; it reads the text or gives up.
 
-    Fix: use a code that MCP defines where one fits, or a code outside -32768..-32000.
+    Fix: use a code that MCP defines where one fits, or a code outside -32768..-32000. Three codes of the draft have others now:
+    -32001 is -32020 (HeaderMismatch), -32003 is -32021, -32004 is -32022.
 
     Wrong::
 
@@ -709,8 +716,37 @@ def legacy_range_code(message: Message) -> Iterator[Finding]:
           -> error -32603
     """
     code = message.error_code
-    if code is not None and -32019 <= code <= -32000 and code != rev.RESOURCE_NOT_FOUND:
-        yield Finding(f"error code {code} has no meaning across servers", [evidence(message.place("error", "code"), str(code))])
+    if code is None or not -32019 <= code <= -32000 or code == rev.RESOURCE_NOT_FOUND:
+        return
+    place = message.place("error", "code")
+    now = _renumbered(message)
+    if now is not None:
+        text = f"{code} was {rev.error_name(now)} in the draft; it is {now} now"
+        told = message.exchange.endpoint.modern is not None and code != _DRAFT_MISMATCH  # of that HTS025 speaks
+        yield Finding(text, [evidence(place, str(code), str(now))], None if told else "info")
+        return
+    yield Finding(f"error code {code} has no meaning across servers", [evidence(place, str(code))], "info")
+
+
+_DRAFT_MISMATCH = -32001
+_MISMATCH_WORDS = re.compile(r"header ?mismatch|header.{0,80}does not match", re.I | re.S)
+_CAPABILITY_WORDS = re.compile(r"(?:missing|required|requires).{0,40}capabilit|capabilit.{0,40}(?:missing|required)", re.I | re.S)
+
+
+def _renumbered(message: Message) -> int | None:
+    """The code of now that a code of the draft stands for, by what the error says beside it: servers mean other things by the
+    same number."""
+    error = message.rpc.error if isinstance(message.rpc.error, dict) else {}
+    data, text = error.get("data"), error.get("message")
+    data, text = data if isinstance(data, dict) else {}, text[:1_000] if isinstance(text, str) else ""
+    match message.error_code:
+        case -32001 if _MISMATCH_WORDS.search(text):
+            return rev.HEADER_MISMATCH
+        case -32003 if isinstance(data.get("requiredCapabilities"), dict) or _CAPABILITY_WORDS.search(text):
+            return rev.MISSING_CAPABILITY
+        case -32004 if isinstance(data.get("supported"), list) or speaks_of(text, "version"):
+            return rev.UNSUPPORTED_VERSION
+    return None
 
 
 @rule(
@@ -1027,7 +1063,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
         return
     if reading.messages and all(m.kind != "invalid" for m in reading.messages):
         return
-    if exchange.over and _is_told(exchange, "RPC021"):
+    if exchange.over and is_told(exchange, "RPC021"):
         return
     nameless = next(
         (m for m in reading.messages if m.kind == "invalid" and isinstance(m.body, dict) and "method" in m.body), None
@@ -1056,7 +1092,7 @@ def body_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     )
 
 
-def _is_told(exchange: Exchange, id: str) -> bool:
+def is_told(exchange: Exchange, id: str) -> bool:
     """Whether the rule has spoken of this exchange already: one that looks at it at its beginning and at its end."""
     return any(f.rule == id for f in exchange.findings) or any(s.rule in (id, id[:3], "*") for s in exchange.silenced)
 
@@ -1448,3 +1484,69 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
                 [evidence(message.place("params", "requestId"), target.value, "a running request")],
                 related=(target.flow,) if target.flow else (),
             )
+
+
+@rule(
+    "RPC032",
+    "answer-not-jsonrpc",
+    "Answer is JSON, but not JSON-RPC",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("mcp",),
+    sorts=("body",),
+    transport=("http",),
+)
+def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
+    """A request that is not refused is answered with a JSON-RPC response: `jsonrpc`, the id of the request, and `result` or
+    `error`.
+
+    Why: the client finds no answer to its request in such a body, and waits for one or gives up.
+
+    Fix: wrap what the method gives in `{"jsonrpc": "2.0", "id": ..., "result": ...}`, and look for a gateway or an API behind it
+    that answers in its own form.
+
+    Wrong::
+
+        modern tools/list
+          -> 200 application/json {"tools": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    request, reading, status = exchange.request, exchange.answer_reading, exchange.status
+    if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
+        return
+    if reading is None or exchange.ended_by != "complete" or exchange.answer is not None or not is_mcp_message(exchange):
+        return
+    if reading.kind != "not-rpc" and not (reading.kind == "batch" and not reading.messages):
+        return
+    if status == 202 and (exchange.over_http_sse or not exchange.request_fields.names_starting("mcp-")):
+        return  # HTTP+SSE accepts every message so, with any body
+    if exchange.response_fields is None or media_type(exchange.response_fields.first("content-type")) != JSON:
+        return  # HDR018 speaks of the Content-Type
+    value = reading.value
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and "error" in value:
+        return  # RPC009
+    known = shapes.members_of(request.method or "")
+    bare = isinstance(value, dict) and not known.isdisjoint(value)
+    yield Finding(
+        f"the answer to {one_line(request.method or '', 60)} is JSON, but no JSON-RPC message: {_what_it_is(value)}"
+        + ("; it looks like a bare result: wrap it in {jsonrpc, id, result}" if bare else ""),
+        [evidence("response.body:", dumps(value, most=200), "an object with jsonrpc, id and result or error")],
+    )
+
+
+def _what_it_is(value: object) -> str:
+    if isinstance(value, dict):
+        names = ", ".join(one_line(name, 40) for name in list(value)[:6])
+        return f"members {names}" + (" ..." if len(value) > 6 else "") if value else "an empty object"
+    if isinstance(value, list):
+        return f"an array of {len(value)}" if value else "an empty array"
+    return one_line(dumps(value, most=60), 60)

@@ -81,10 +81,24 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
 
 @cache
 def _adapter(method: str, revision: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_complete(method, revision))
+
+
+def _complete(method: str, revision: str) -> Any:
+    """The model of the complete result; one that asks for input is not judged here."""
     model = methods.SERVER_RESULTS[method, revision]
-    if isinstance(model, UnionType):  # complete, or input_required: the latter is not judged here
-        model = get_args(model)[0]
-    return TypeAdapter(model)
+    return get_args(model)[0] if isinstance(model, UnionType) else model
+
+
+@cache
+def members_of(method: str) -> frozenset[str]:
+    """The members that tell a result of that method, in any revision; empty where there is no model, or where any object does."""
+    names: set[str] = set()
+    for known, revision in methods.SERVER_RESULTS:
+        if known == method:
+            fields = getattr(_complete(known, revision), "model_fields", {})
+            names |= {field.alias or name for name, field in fields.items()}
+    return frozenset(names - _ELSEWHERE)
 
 
 def _bounded(result: dict[str, Any], listed: str | None) -> dict[str, Any]:

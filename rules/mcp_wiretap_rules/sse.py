@@ -6,6 +6,7 @@ from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.trace.operations.progress import Progress
 from mcp_wiretap.trace.operations.reissued import REISSUE
+from mcp_wiretap.trace.streams.loops import LOOP
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps, id_key
 from mcp_wiretap.wire.secret import one_line
@@ -764,3 +765,74 @@ def reissue_reuses_id(message: Message) -> Iterator[Finding]:
             "info" if reissue.by_client else None,  # a client that was ended and started anew counts from the same id again
             related=(reissue.broken,),
         )
+
+
+@rule(
+    "SSE017",
+    "repeated-without-pause",
+    "The same request again and again without a pause",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="info",
+    spec=f"{HTTP}#receiving-messages",
+    needs=(LOOP,),
+    transport=("http",),
+)
+def repeated_without_pause(exchange: Exchange) -> Iterator[Finding]:
+    """A stream stays open until there is nothing more to say, and a refused request is not sent again at once.
+
+    Why: a stream that is completed at once is asked for again at once: client and server keep each other busy with nothing.
+
+    Fix: on the server, keep the stream open; on the client, wait longer before each repetition.
+
+    Wrong::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          after 0.01
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> result {}
+
+    Right::
+
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> open
+    """
+    loop = exchange.facts.get(LOOP)
+    if loop is None or loop.backs_off:
+        return
+    often = f"{loop.count} times in {loop.seconds:.1f} s"
+    if loop.stream:
+        words = f"{loop.what} was completed at once {often}; the client asked again without a pause"
+    else:
+        words = f"{loop.what} was sent {often}, and refused each time with the same answer"
+    yield Finding(
+        words,
+        [Evidence("response.body:", often)],
+        party=None if loop.stream else "client",
+        related=tuple(loop.flows),
+        once=loop.what,
+    )

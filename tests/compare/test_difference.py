@@ -5,7 +5,7 @@ from mcp_wiretap.compare.hop import Hops, pair
 from mcp_wiretap.compare.profile import Profile
 from mcp_wiretap.compare.render import as_json, as_text, hop_as_text
 from mcp_wiretap.example import read_script
-from mcp_wiretap.rule import RuleBook
+from mcp_wiretap.rule import RuleBook, find_rules
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.judge import Judge
 
@@ -120,3 +120,51 @@ def test_what_only_one_side_saw_is_listed() -> None:
     crossing = pair(_followed(LIST + _call("a", DONE), Hops(RuleBook.of([]))), _followed(LIST, Hops(RuleBook.of([]))))
     assert [side.key.name for side in crossing.only_outer] == ["echo"]
     assert any("Seen at the client only: 1" in line for line in hop_as_text(crossing))
+
+
+def _hops(script: str) -> Hops:
+    return _followed(script, Hops(RuleBook.of(find_rules(), select=["HDR", "LEG"])))
+
+
+def _lists(*names: str) -> str:
+    return "modern tools/list\n" + "".join(f'  -> tool {name} {{"{name[-1]}": {{"type": "string"}}}}\n' for name in names)
+
+
+def _named(name: str, text: str = "a") -> str:
+    return f'modern tools/call {{"name": "{name}", "arguments": {{"text": "{text}"}}}}\n'
+
+
+ANSWER = '  -> result {"content": []}\n'
+
+
+def test_a_tool_that_the_gateway_renames_is_paired_and_the_header_that_it_left_is_told() -> None:
+    outer = _hops(_lists("calc__echo") + _named("calc__echo") + ANSWER)
+    inner = _hops(_lists("echo") + _named("echo") + "  header Mcp-Name: calc__echo\n" + ANSWER)
+    crossing = pair(outer, inner)
+    assert not crossing.only_outer and not crossing.only_inner
+    changes = crossing.pairs[1].changes
+    assert 'request body /params/name: "calc__echo" became "echo"' in changes
+    assert "request header mcp-name: unchanged, calc__echo, contradicts the body now" in changes
+    assert "inside only: HDR006 Mcp-Name says calc__echo, the body says echo" in changes
+
+
+def test_without_lists_a_renamed_call_is_paired_only_where_one_fits() -> None:
+    one = pair(_hops(_named("x__echo") + ANSWER), _hops(_named("echo") + ANSWER))
+    assert len(one.pairs) == 1 and one.pairs[0].by == "arguments, time and outcome"
+    two = pair(_hops(_named("x__echo") + ANSWER + _named("x__say") + ANSWER), _hops(_named("echo") + ANSWER))
+    assert not two.pairs and len(two.only_outer) == 2 and len(two.only_inner) == 1
+    other = pair(_hops(_named("x__echo") + ANSWER), _hops(_named("echo") + "  -> error -32602\n"))
+    assert not other.pairs
+    known = pair(_hops(_lists("x__a", "x__b") + _named("x__a") + ANSWER), _hops(_lists("a", "b") + _named("b") + ANSWER))
+    assert len(known.pairs) == 1  # the lists contradict it
+
+
+def test_events_that_the_gateway_held_back_are_told_with_the_time() -> None:
+    events = "".join("  -> after 1\n  -> notify notifications/message {}\n" for _ in range(3))
+    held = "  -> after 3\n" + "  -> notify notifications/message {}\n" * 3
+    (one,) = pair(_hops(_named("a") + f"  -> sse\n{held}{ANSWER}"), _hops(_named("a") + f"  -> sse\n{events}{ANSWER}")).pairs
+    assert "events: delayed by up to 2.0 s, passed on in one burst" in one.changes
+    (same,) = pair(_hops(_named("a") + f"  -> sse\n{events}{ANSWER}"), _hops(_named("a") + f"  -> sse\n{events}{ANSWER}")).pairs
+    assert same.changes == []
+    (late,) = pair(_hops(_named("a") + "  -> after 4\n" + ANSWER), _hops(_named("a") + ANSWER)).pairs
+    assert any(change.startswith("first byte: at the client after 4.0 s") for change in late.changes)

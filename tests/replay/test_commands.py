@@ -13,7 +13,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader, FlowWriter
 
 from mcp_wiretap import cli
-from mcp_wiretap.command import serve
+from mcp_wiretap.command.work import serve
 from tests.replay.playing import META, RECORDINGS
 
 WIRETAP = Path(sys.executable).with_name("mcp-wiretap")

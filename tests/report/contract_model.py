@@ -42,6 +42,12 @@ class BatchMessage(Strict):
     error_code: int | None
 
 
+class Changed(Strict):
+    by: str
+    request: bool
+    response: bool
+
+
 class Process(Strict):
     command: str
     exit: int | None
@@ -70,6 +76,7 @@ class Flow(Strict):
     conversation: str | None
     round: int | None
     headers: list[Header]
+    changed: Changed | None
     transport: Literal["http", "http+sse", "stdio"]
     process: Process | None
 

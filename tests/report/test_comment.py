@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_wiretap.example import read_script
-from mcp_wiretap.report import comment
+from mcp_wiretap.report import comment, failures
 from mcp_wiretap.rule import RuleBook, find_rules
 from mcp_wiretap.trace.events import ExchangeEnded
 from mcp_wiretap.trace.finding import Finding
@@ -119,11 +119,27 @@ def test_each_step_of_authorization_is_named_and_says_what_it_is_for():
     assert [comment.mark(e) for e in found[1:]] == [""] * 5
 
 
-def test_a_preflight_says_what_was_asked_for():
-    ask = "OPTIONS /mcp\n  header Access-Control-Request-Method: POST\n"
-    ask += "  header Access-Control-Request-Headers: Mcp-Method, mcp-name\n"
-    exchange = steps(LIST + ask + "  -> 403 text/plain origin not allowed\n")[-1]
-    assert comment.comment(exchange) == 'preflight POST for mcp-method, mcp-name -> 403 "origin not allowed"'
+PREFLIGHT = (
+    "OPTIONS /mcp\n  header Origin: https://page.example\n  header Access-Control-Request-Method: POST\n"
+    "  header Access-Control-Request-Headers: Mcp-Method, mcp-name\n"
+)
+ALLOW = "  -> 204\n  -> header Access-Control-Allow-Origin: *\n  -> header Access-Control-Allow-Headers: "
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        (f"{ALLOW}mcp-method, mcp-name\n", "-> granted"),
+        (f"{ALLOW}*\n", "-> granted"),
+        (f"{ALLOW}mcp-method\n", "-> 204, not granted: is not granted mcp-name"),
+        ("  -> 403 text/plain origin not allowed\n", ' "origin not allowed"'),
+    ],
+)
+def test_a_preflight_says_what_was_asked_for_and_what_was_granted(answer, end):
+    exchange = steps(LIST + PREFLIGHT + answer)[-1]
+    line = comment.comment(exchange)
+    assert line.startswith("preflight POST for mcp-method, mcp-name -> ") and line.endswith(end)
+    assert failures.is_failed(exchange) == (line.rpartition("-> ")[2] != "granted")
 
 
 GET = "GET /mcp\n  header Accept: text/event-stream\n"

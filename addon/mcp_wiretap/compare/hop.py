@@ -1,7 +1,8 @@
 """The two sides of a gateway: the same operation before and after it, and what the gateway changed on the way.
 
 Operations are paired by trace context or progress token where both sides have it, otherwise by method, name and arguments, in
-order, when the inner exchange lies within the outer one. What cannot be paired is listed.
+order, when the inner exchange lies within the outer one. What is left is paired under another name where exactly one operation of
+the other side fits, or where the lists of both sides tell the new name. What cannot be paired is listed.
 """
 
 from collections import defaultdict, deque
@@ -11,11 +12,16 @@ from typing import Any
 
 from mcp_wiretap.compare.profile import OperationKey, key_of
 from mcp_wiretap.compare.watching import Watching
+from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire.jsonrpc import dumps, pointer
 from mcp_wiretap.wire.secret import mask, mask_header, masked, one_line
+from mcp_wiretap.wire.values import digest
 
 DEEPEST, MOST = 30, 100
+MOST_TOOLS = 1_000
+LATE_S = 0.5  # seconds that a gateway may take of its own
+BURST_S = 0.1
 CLOCKS_S = 2.0  # the clocks of two machines may differ by so much
 # Headers that every hop writes anew.
 _HOP_HEADERS = frozenset(
@@ -40,6 +46,12 @@ class Side:
     response_headers: dict[str, list[str]]
     status: int | None
     trace: str
+    outcome: str
+    id: str  # of the request, as JSON
+    first_byte: float | None  # seconds after the request began, as all times of a side
+    events: list[float]
+    mismatched: frozenset[str] = frozenset()  # mirrored headers that contradict the body
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -58,14 +70,28 @@ class Hops(Watching):
             exchange.flow, key_of(exchange, request), exchange.started, exchange.ended or exchange.requested, request.rpc.body,
             answer.rpc.body if answer is not None else None, _headers(exchange.request_fields),
             _headers(exchange.response_fields or ()), exchange.status, trace[3:35] if isinstance(trace, str) else "",
+            exchange.outcome, dumps(request.rpc.id), _since(exchange, exchange.responded), _event_times(exchange),
+            frozenset(check.header.lower() for check in exchange.header_checks if check.verdict == "mismatch")
+            - {"mcp-protocol-version"},  # findings tell of it: it may be the session that it contradicts
+            exchange.findings,
         )  # fmt: skip
+
+
+def _since(exchange: Exchange, at: float | None) -> float | None:
+    return None if at is None else at - exchange.started
+
+
+def _event_times(exchange: Exchange) -> list[float]:
+    """When each event came; empty where the recording does not tell."""
+    stream = exchange.stream
+    return [at - exchange.started for at in stream.times] if stream is not None and stream.timed else []
 
 
 @dataclass(slots=True)
 class Pair:
     outer: Side
     inner: Side
-    by: str  # trace context, or arguments and time
+    by: str  # trace context; arguments and time; the name that the lists tell
     changes: list[str] = field(default_factory=list)
 
 
@@ -93,8 +119,63 @@ def pair(outer: Hops, inner: Hops) -> Crossing:
             continue
         taken.add(other.flow)
         pairs.append(Pair(side, other, by, list(_changes(side, other))[:MOST]))
-    rest = [side for side in inner.sides.values() if side.flow not in taken]
-    return Crossing(pairs, alone, sorted(rest, key=lambda s: s.started))
+    rest = sorted((side for side in inner.sides.values() if side.flow not in taken), key=lambda s: s.started)
+    for found in _renamed(alone, rest, _new_names(pairs)):
+        found.changes = list(_changes(found.outer, found.inner))[:MOST]
+        pairs.append(found)
+        alone.remove(found.outer)
+        rest.remove(found.inner)
+    pairs.sort(key=lambda one: one.outer.started)
+    return Crossing(pairs, alone, rest)
+
+
+def _new_names(pairs: list[Pair]) -> dict[str, str]:
+    """What tools are called at the client -> at the server, where the lists of both sides tell it: the same definition under
+    another name, once in each list."""
+    found: dict[str, str] = {}
+    for one in pairs:
+        if one.outer.key.method == "tools/list":
+            outer, inner = _by_definition(one.outer), _by_definition(one.inner)
+            found |= {outer[key]: inner[key] for key in outer if key in inner and outer[key] and inner[key]}
+    return found
+
+
+def _by_definition(side: Side) -> dict[bytes, str]:
+    """The names of the listed tools by the rest of their definition; "" where two share it."""
+    result = side.answer.get("result") if side.answer is not None else None
+    tools = result.get("tools") if isinstance(result, dict) else None
+    found: dict[bytes, str] = {}
+    for tool in tools[:MOST_TOOLS] if isinstance(tools, list) else ():
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            key = digest({name: member for name, member in tool.items() if name not in ("name", "title", "annotations")})
+            found[key] = "" if key in found else tool["name"]
+    return found
+
+
+def _renamed(alone: list[Side], rest: list[Side], names: dict[str, str]) -> list[Pair]:
+    """Operations that go by another name inside: each side is used once, and only where no other one fits."""
+    found: list[Pair] = []
+    free = list(rest)
+    for sure in (True, False):
+        left = [side for side in alone if all(one.outer is not side for one in found)]
+        fits = {side.flow: [other for other in free if _may_be(side, other, names, sure)] for side in left}
+        for side in left:
+            candidates = fits[side.flow]
+            same = [other for other in candidates if other.id == side.id]
+            chosen = same if len(same) == 1 else candidates
+            if len(chosen) == 1 and sum(1 for others in fits.values() if chosen[0] in others) == 1:
+                free.remove(chosen[0])
+                found.append(Pair(side, chosen[0], "the name that the lists tell" if sure else "arguments, time and outcome"))
+    return found
+
+
+def _may_be(outer: Side, inner: Side, names: dict[str, str], sure: bool) -> bool:
+    if not outer.key.name or outer.key.method != inner.key.method or outer.key.digest != inner.key.digest:
+        return False
+    known = names.get(outer.key.name)
+    if (known != inner.key.name) if sure else (known is not None or outer.outcome != inner.outcome):
+        return False
+    return outer.started - CLOCKS_S <= inner.started <= outer.ended + CLOCKS_S
 
 
 def _call(side: Side) -> tuple[str, str, bytes]:
@@ -117,6 +198,7 @@ def _partner(
 def _changes(outer: Side, inner: Side) -> Iterator[str]:
     yield from _of_headers("request", outer.request_headers, inner.request_headers)
     yield from _of_json("request", masked(outer.request), masked(inner.request))
+    yield from _unchanged(outer, inner)
     if outer.status != inner.status:
         yield f"response status: the server sent {inner.status}, the client got {outer.status}"
     yield from _of_headers("response", inner.response_headers, outer.response_headers)
@@ -124,6 +206,38 @@ def _changes(outer: Side, inner: Side) -> Iterator[str]:
         yield "response body: " + ("the client got none" if outer.answer is None else "the gateway made one")
     elif outer.answer is not None and inner.answer is not None:
         yield from _of_json("response", masked(inner.answer), masked(outer.answer))
+    yield from _of_times(outer, inner)
+    yield from _of_findings(outer, inner)
+
+
+def _unchanged(outer: Side, inner: Side) -> Iterator[str]:
+    """Headers that should have been changed with the body, and were not."""
+    for name in sorted(inner.mismatched - outer.mismatched):
+        if outer.request_headers.get(name) == inner.request_headers.get(name):
+            yield f"request header {name}: unchanged, {_values(name, inner.request_headers.get(name))}, contradicts the body now"
+
+
+def _of_times(outer: Side, inner: Side) -> Iterator[str]:
+    """What came later than the gateway had it. Each side's times count from its own request: clocks may differ."""
+    late = [o - i for o, i in zip(outer.events, inner.events, strict=False)] if len(outer.events) == len(inner.events) else []
+    if late and max(late) > LATE_S:
+        burst = len(late) > 1 and outer.events[-1] - outer.events[0] < BURST_S < LATE_S < inner.events[-1] - inner.events[0]
+        yield f"events: delayed by up to {max(late):.1f} s" + (", passed on in one burst" if burst else "")
+    for what, after, before in (
+        ("first byte", outer.first_byte, inner.first_byte),
+        ("end", outer.ended - outer.started, inner.ended - inner.started),
+    ):
+        if after is not None and before is not None and after - before > LATE_S:
+            yield f"{what}: at the client after {after:.1f} s, the server's after {before:.1f} s"
+
+
+def _of_findings(outer: Side, inner: Side) -> Iterator[str]:
+    """Warnings and errors that one side alone has."""
+    for words, here, there in (("inside only", inner, outer), ("outside only", outer, inner)):
+        others = {(f.rule, f.party) for f in there.findings}
+        for finding in here.findings:
+            if finding.severity not in (None, "info") and (finding.rule, finding.party) not in others:
+                yield f"{words}: {finding.rule} {one_line(finding.message, 200)}"
 
 
 def _of_headers(what: str, sent: dict[str, list[str]], got: dict[str, list[str]]) -> Iterator[str]:

@@ -4,9 +4,10 @@ themselves are made of these. They can be pickled, so that a long recording wait
 
 import os
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
@@ -28,6 +29,7 @@ class Said:
     id: str | None  # as JSON
     text: str  # as JSON
     error_code: int | None = None
+    version: str | None = None  # `sent`, `passed on`: what the proxy made of a message that it changed
 
 
 @dataclass(slots=True)
@@ -66,11 +68,17 @@ class Account:
     events: list[float] = field(default_factory=list)  # when each SSE event came
     timed: bool = True
     dropped: int = 0
+    error_message: str | None = None  # of the other side, secrets masked
+    changed: dict[str, Any] | None = None  # `flows[].changed` of the audit contract
 
 
 def messages(exchange: Exchange, *, texts: bool = True) -> list[Said]:
     """The messages of an exchange that has not been released yet, in order of time."""
     found = [_said(message, texts) for message in exchange.messages]
+    if exchange.at_server is not None:
+        found += [replace(_said(message, texts), version="sent") for message in exchange.at_server.sent]
+    if exchange.at_client is not None:
+        found += [replace(_said(message, texts), version="passed on") for message in exchange.at_client.received]
     found.sort(key=lambda said: said.at)
     return found
 
@@ -124,6 +132,8 @@ def account(exchange: Exchange, known: Details | None = None) -> Account:
         None if info is None else (_text(info, "name"), _text(info, "version")),
         known.context, conversation.id if conversation is not None else None, exchange.round, list(exchange.findings), known.said,
         list(stream.times) if stream is not None else [], stream is None or stream.timed, exchange.dropped,
+        exchange.error_message,
+        change.record(exchange.change),
     )  # fmt: skip
 
 

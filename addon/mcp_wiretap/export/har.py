@@ -52,6 +52,8 @@ def entry(state: State, account: Account | None) -> dict[str, Any]:
         made["connection"] = str(connection)
     if account is not None and account.kind != "other":
         made["_mcp"] = mcp(account)
+        if isinstance(note := state["metadata"].get("mcp.changed"), dict):
+            made["_mcp"]["changed"] = _changed(note)
     if state.get("comment"):
         made["comment"] = safe(state["comment"])
     return made
@@ -70,6 +72,7 @@ def mcp(account: Account) -> dict[str, Any]:
         "name": optional(account.name),
         "outcome": account.outcome,
         "error_code": account.error_code,
+        "error_message": optional(account.error_message),
         "conversation": optional(account.conversation),
         "round": account.round,
         "findings": [
@@ -90,6 +93,26 @@ def mcp(account: Account) -> dict[str, Any]:
         "failure": optional(account.failure),
         "dropped_bytes": account.dropped,
     }
+
+
+def _changed(note: dict[str, Any]) -> dict[str, Any]:
+    """What was changed at the proxy: the other version of each message, its bytes as text or as Base64."""
+    return {
+        name: {inner: _plainly(value) for inner, value in part.items()} if isinstance(part, dict) else part
+        for name, part in note.items()
+        if isinstance(part, dict | str | bool | None)
+    }
+
+
+def _plainly(value: Any) -> Any:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, list | tuple):
+        return [_plainly(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else None
 
 
 def _timings(state: State) -> dict[str, float]:

@@ -29,6 +29,9 @@ def _line(account: Account, said: Said) -> str:
         "conversation": optional(account.conversation),
         "round": account.round,
         "outcome": account.outcome if said.party == "client" else None,
+        "error_message": optional(account.error_message) if said.party == "client" else None,
+        "changed": account.changed,
+        "version": said.version,
         "rules": list(dict.fromkeys(finding.rule for finding in account.findings if finding.party == said.party)),
     })  # fmt: skip
     return f'{head[:-1]}, "message": {_one_line(said.text)}}}'

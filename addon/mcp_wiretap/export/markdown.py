@@ -56,6 +56,7 @@ def _table(rounds: list[Account]) -> list[str]:
         words = " ".join(filter(None, [one.method or one.http_method, one.name]))
         outcome = one.outcome + (f" {one.error_code}" if one.error_code is not None else "")
         outcome += " (isError)" if one.tool_error else ""
+        outcome += f" {code(one.error_message)}" if one.error_message else ""
         when = _clock(one.started) if number == 1 else f"+{one.started - start:.3f} s"
         took = f"{(one.ended - one.started) * 1000:.0f}" if one.ended is not None else ""
         out.append(f"| {number} | {when} | {code(words)} | {outcome} | {one.status if one.status is not None else ''} | {took} |")

@@ -198,7 +198,7 @@ def _came_to(span: Span, account: Account) -> None:
     if error is not None:
         span.set_attribute("error.type", error)
         if account.outcome != "cancelled":
-            span.set_status(StatusCode.ERROR)
+            span.set_status(StatusCode.ERROR, one_line(account.error_message, VALUE) if account.error_message else None)
 
 
 def _events(span: Span, account: Account) -> None:

@@ -14,6 +14,7 @@ from mcp_wiretap.pages.words import SEVERITY, State, clock, day, duration, host,
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Step
 from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, CHALLENGES
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.summary.error_words import quoted
 from mcp_wiretap.wire.secret import visible
 
 FLOWS = 40  # newest timelines shown
@@ -26,8 +27,7 @@ _NAMES = {
     "login": "User signs in", "callback": "Redirect back", "token": "Token", "revocation": "Revocation", "use": "In use",
 }  # fmt: skip
 _STATES = {
-    "discovering": State("wait", "wait", "discovering"), "registered": State("wait", "wait", "registered"),
-    "authorizing": State("wait", "wait", "authorizing"), "token": State("ok", "ok", "token given", True),
+    "token": State("ok", "ok", "token given", True),
     "in use": State("ok", "ok", "authorized", True), "refused": State("err", "x", "token refused"),
 }  # fmt: skip
 _HOW = {
@@ -90,7 +90,7 @@ def card(ledger: Ledger, flow: AuthorizationFlow, zone: tzinfo | None) -> dict[s
         "client": shown(" ".join(client), 80) if client is not None else shown(flow.agent, 80),
         "total": duration(span * 1000) if span < 100 else idle(span),
         "words": ", ".join(_words(flow, step_up)),
-        "state": _STATES[flow.status] if flow.number else State("off", "lock", "not followed so far"),
+        "state": _state(flow),
         "steps": steps,
         "more": max(len(flow.steps) - STEPS, 0) + flow.more,
         "error": severities.count("error"),
@@ -98,6 +98,28 @@ def card(ledger: Ledger, flow: AuthorizationFlow, zone: tzinfo | None) -> dict[s
         "binding": _binding(flow),
         "unions": [union for step in flow.steps if (union := _union(step)) is not None],
     }
+
+
+def _state(flow: AuthorizationFlow) -> State:
+    """How far it got: done, refused at a step, or stopped after the last one that was seen."""
+    if not flow.number:
+        return State("off", "lock", "not followed so far")
+    if flow.status in ("in use", "token", "refused"):
+        return _STATES[flow.status]
+    last = flow.steps[-1]
+    refused = next((s for s in reversed(flow.steps) if _is_refused(s)), None)
+    if refused is not None and not any(s.at > refused.at and s.ok and s.kind == refused.kind for s in flow.steps):
+        return State("err", "x", f"refused at {_NAMES[refused.kind]}")
+    if last.status is None:
+        return State("wait", "wait", f"waits for {_NAMES[last.kind]}")
+    return State("wait", "wait", f"stopped after {_NAMES[last.kind]}")
+
+
+def _is_refused(step: Step) -> bool:
+    """Whether a step was refused that the way to a token needs."""
+    if step.redirect is not None and step.redirect.error is not None:
+        return True
+    return step.kind in ("registration", "pushed", "authorize", "token") and step.status is not None and step.status >= 400
 
 
 def _words(flow: AuthorizationFlow, step_up: bool) -> list[str]:
@@ -130,7 +152,10 @@ def _step(ledger: Ledger, step: Step, flow: AuthorizationFlow) -> dict[str, Any]
         "name": shown(exchange.name, 80) if exchange is not None and exchange.name is not None else "",
         "host": host(step.url),
         "status": State("off", "minus", f"{step.status} not there") if looked else _status(step),
-        "facts": [(shown(name, 60), visible(value)) for name, value in list(step.shown.items())[:FACTS]],
+        "facts": [
+            *([("says", shown(quoted(exchange.error_message), 300))] if exchange is not None and exchange.error_message else []),
+            *((shown(name, 60), visible(value)) for name, value in list(step.shown.items())[:FACTS]),
+        ],
         "checks": _checks(step),
         "flow": parts.link(step.flow),
         "findings": [

@@ -21,12 +21,14 @@ from mcp_wiretap.pages.words import (
     size,
     status_state,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.report.words import plural
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.trace.summary.clientele import client_key
 from mcp_wiretap.view import errors
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import lines
+from mcp_wiretap.wire import cors
 
 PAUSE = 0.5  # seconds without a request that begin a new burst
 MOST = 100  # rows of one burst: without an end a busy proxy's would be drawn anew with each row
@@ -79,6 +81,7 @@ def row(ledger: Ledger, exchange: Exchange, zone: tzinfo | None) -> dict[str, An
         "name": shown(exchange.name, 120) if exchange.name is not None else "",
         "kind": exchange.kind,
         "host": host(exchange.url),
+        "changed": change.short(exchange.change) if exchange.change is not None else "",
         "era": exchange.shown_era if exchange.kind == "mcp" else None,
         "status": status_state(exchange),
         "type": "sse" if exchange.stream is not None else shown(kind.rpartition("/")[2], 20),
@@ -259,6 +262,7 @@ def detail(exchange: Exchange, subject: Subject | None, zone: tzinfo | None, ope
         "got_headers": parts.headers(exchange.response_fields),
         "findings": parts.findings(exchange),
         "unchecked": parts.unchecked(exchange),
+        "changed": parts.changed(exchange, subject),
         "missing": subject is None,
         "rail": None,
         "request": None,
@@ -291,18 +295,11 @@ def _cors(exchange: Exchange) -> dict[str, Any] | None:
     """A preflight: which headers a page wants to send, and which of them are allowed."""
     if exchange.kind != "preflight":
         return None
-    wanted = _names(exchange.request_fields.first("access-control-request-headers"))
+    wanted = cors.names(exchange.request_fields.joined("access-control-request-headers"))
     fields = exchange.response_fields
-    allowed = _names(fields.first("access-control-allow-headers") if fields is not None else None)
-    free = "*" in allowed
+    allowed = cors.names(fields.joined("access-control-allow-headers") if fields is not None else None)
     return {
         "origin": shown(exchange.request_fields.first("origin") or "", 200),
         "allowed_origin": shown((fields.first("access-control-allow-origin") if fields is not None else None) or "", 200),
-        "headers": [
-            {"name": shown(name, 100), "allowed": name in allowed or (free and name != "authorization")} for name in wanted
-        ],
+        "headers": [{"name": shown(name, 100), "allowed": cors.is_granted(name, allowed)} for name in wanted],
     }
-
-
-def _names(value: str | None) -> list[str]:
-    return [name.strip().lower() for name in (value or "").split(",") if name.strip()][:100]

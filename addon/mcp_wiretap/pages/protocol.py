@@ -17,6 +17,7 @@ from mcp_wiretap.pages.words import (
     severities,
     shown,
 )
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.model import Conversation, Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.streams.logs import Announcement
@@ -58,6 +59,7 @@ def row(ledger: Ledger, head: Exchange, zone: tzinfo | None) -> dict[str, Any]:
         "subject": shown(_subject(head), 120),
         "summary": _summary(head, conversation, rounds, last),
         "tag": _tag(head, conversation),
+        "changed": next((change.short(e.change) for e in rounds if e.change is not None), ""),
         "server": server_name(head.endpoint),
         "host": host(head.endpoint.url),
         "era": head.shown_era,

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcp_wiretap.pages.words import SEVERITY, VERDICTS, State, duration, flow_link, offset, short_flow, shown, size
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
-from mcp_wiretap.view import body
+from mcp_wiretap.view import body, changes
 from mcp_wiretap.view.calls import text_of
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.wire import jsonrpc
@@ -57,6 +58,19 @@ def evidence(items: Iterable[Any]) -> list[dict[str, Any]]:
 
 def unchecked(exchange: Exchange) -> list[str]:
     return [f"{shown(u.what)}: {shown(u.why)}" for u in exchange.unchecked[:20]]
+
+
+def changed(exchange: Exchange, subject: Subject | None) -> dict[str, Any] | None:
+    """What was changed at the proxy, with the lines that differ; None where nothing was."""
+    if exchange.change is None:
+        return None
+    lines = (
+        [line for side in ("request", "response") for line in changes.lines(subject.whole, side)] if subject is not None else []
+    )
+    return {
+        "sentences": [shown(sentence, 300) for sentence in change.sentences(exchange.change)],
+        "lines": [shown(line, 400) for line in lines],
+    }
 
 
 def headers_checked(exchange: Exchange) -> list[dict[str, Any]]:

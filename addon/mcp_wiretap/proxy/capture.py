@@ -18,6 +18,7 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from mcp_wiretap.proxy import passing
+from mcp_wiretap.proxy.changes import Answer, Changes, Request
 from mcp_wiretap.proxy.faults import Faults
 from mcp_wiretap.proxy.inspection import Inspection
 from mcp_wiretap.proxy.stored import authority, command_of, ended_by, exit_of, failure, is_event_stream, text
@@ -40,18 +41,23 @@ class Trace(Protocol):
     def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
         """An open stream has grown: show it."""
 
+    def arrived(self, trace_id: str) -> None:
+        """The answer went to the client as it came."""
 
-def request_seen(flow: HTTPFlow, trace_id: str) -> RequestSeen:
-    """The request of a live flow. One that the client broke off has no end and no body."""
+
+def request_seen(flow: HTTPFlow, trace_id: str, received: Request) -> RequestSeen:
+    """The request of a live flow, as the client sent it. One that the client broke off has no end and no body."""
     data = flow.request.data
     ended = data.timestamp_end
-    body = data.content if ended is not None else None
+    head, body = received
+    if ended is None:
+        body = None
     if ended is None:
         ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
-    fields = Fields(data.headers.fields)
+    fields = Fields(head.fields)
     return RequestSeen(
-        trace_id, ended, data.timestamp_start, text(data.method), text(data.scheme), data.host, data.port, text(data.path),
-        fields, body, flow.client_conn.id, authority(data.http_version, data.authority, fields),
+        trace_id, ended, data.timestamp_start, text(head.method), text(head.scheme), head.host, head.port, text(head.path),
+        fields, body, flow.client_conn.id, authority(data.http_version, head.authority, fields),
         isinstance(flow.client_conn.proxy_mode, ReverseMode), command=command_of(flow.metadata),
     )  # fmt: skip
 
@@ -99,6 +105,7 @@ class Tap:
         self._open = True
         self.events = events
         self.kept = bytearray()
+        self.passed: bytearray | None = None  # what another addon made of it, where one stands in the way
         self.dropped = 0
         self.last = 0.0
 
@@ -109,8 +116,17 @@ class Tap:
         except Exception as error:
             self._capture.faults.note("event stream", error, self._flow.id)
         if self._before is not None:
-            return self._before(data)  # type: ignore[no-any-return]
+            return self.watch(self._before(data))
         return data
+
+    def watch(self, passing: bytes | Iterable[bytes]) -> bytes | Iterable[bytes]:
+        """Copy what another addon hands on."""
+        pieces = passing if isinstance(passing, bytes) else list(passing)
+        if self.passed is None:
+            self.passed = bytearray()
+        whole = pieces if isinstance(pieces, bytes) else b"".join(pieces)
+        self.passed += whole[: max(self._capture.limits.stream - len(self.passed), 0)]
+        return pieces
 
     def _came(self, data: bytes) -> None:
         self.last = now = self._capture.now()
@@ -177,6 +193,9 @@ class Capture:
         self.inspection = Inspection(faults)
         self._open: dict[str, Tap | None] = {}  # flow id -> what copies its stream, until the flow is over
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
+        self.changes = Changes(self._tell_change, self.now)
+        self._unfinished: Awaitable[None] | None = None  # the inspection of the change that was told last
+        self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.chain`)
 
     def now(self) -> float:
         """The time of what is told now: the clock's, unless whoever tells it knows better."""
@@ -205,12 +224,43 @@ class Capture:
             count = self._replays.get(flow, ("", 0))[1] + 1
             self._replays[flow] = (f"{flow.id}-replay-{count}", count)
         self._open[flow.id] = None
-        return self._now("request", request_seen(flow, self.trace_id(flow)), flow)
+        return self._now("request", request_seen(flow, self.trace_id(flow), self.changes.received(flow)), flow)
+
+    def request_came(self, flow: HTTPFlow) -> None:
+        if flow.live:
+            self.changes.came(flow)
+
+    def response_came(self, flow: HTTPFlow) -> None:
+        self.changes.answer_came(flow)
+
+    def request_leaves(self, flow: HTTPFlow, before: Request | None) -> None:
+        if flow.id in self._open:
+            self.changes.sent(flow, self.trace_id(flow), self.limits.body, leaves=True, held=before)
+
+    def response_head_leaves(self, flow: HTTPFlow) -> None:
+        """Another addon may have put its callable in front of ours, or in its place."""
+        self.changes.head_left(flow)
+        tap, response = self._open.get(flow.id), flow.response
+        if tap is not None and response is not None and response.stream is not tap and callable(response.stream):
+            outer = response.stream
+            response.stream = lambda data: tap.watch(outer(data))
+
+    def response_settles(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        self._unfinished = None
+        self.changes.passed(flow, self.trace_id(flow), self.limits.body, last=False)
+        return self._unfinished
+
+    def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
+        trace_id = self.trace_id(flow)
+        if not self.changes.passed(flow, trace_id, self.limits.body, held=before):
+            self.inspection.now("response", flow, partial(self.trace.arrived, trace_id))
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         response = flow.response
         assert response is not None
         trace_id = self.trace_id(flow)
+        self.changes.sent(flow, trace_id, self.limits.body)
+        self.changes.answered(flow, trace_id)
         started = response_started(flow, trace_id)
         self._now("responseheaders", started, flow)
         if response.data.content is not None:
@@ -235,6 +285,7 @@ class Capture:
         if not last:
             head = flow.response.data.timestamp_start if flow.response is not None else None
             last = head or flow.request.data.timestamp_end or flow.request.data.timestamp_start
+        self.changes.sent(flow, self.trace_id(flow), self.limits.body)
         ended_by = who_ended(flow, last, tcp_timeout)
         return self._end(flow, flow.error.timestamp, ended_by, failure(flow.error.msg, ended_by))
 
@@ -242,23 +293,45 @@ class Capture:
         trace_id = self.trace_id(flow)
         tap = self._open.pop(flow.id, None)
         response = flow.response
+        connected = True
         if tap is not None:
             tap.close()
             # After the body is in the flow: a fault in the trace must not cost it.
-            body = None if tap.events else bytes(tap.kept)
-            ended = ExchangeEnded(trace_id, at, body, tap.events, ended_by, error, tap.dropped)
-        elif response is not None and response.data.content and is_event_stream(response.headers.get("content-type", "")):
-            data = StreamData(trace_id, at, response.data.content[: self.limits.stream], timed=False)
-            self._now("response", data, flow)
-            ended = ExchangeEnded(trace_id, at, None, True, ended_by, error)
+            kept: bytes | None = bytes(tap.kept)
+            body, streamed, dropped = None if tap.events else kept, tap.events, tap.dropped
+            self.changes.given(flow, kept)
         else:
-            body = response.data.content if response is not None else None
+            body, streamed, dropped = response.data.content if response is not None else None, False, 0
+            body = self.changes.given(flow, body)
+            if response is not None and body and is_event_stream(response.headers.get("content-type", "")):
+                data = StreamData(trace_id, at, body[: self.limits.stream], timed=False)
+                self._now("response", data, flow)
+                body, streamed = None, True
             server = flow.server_conn
             reached = server.timestamp_tcp_setup is not None and (not server.tls or server.timestamp_tls_setup is not None)
             connected = response is not None or flow.request.data.scheme == b"stdio" or ended_by == "client" or reached
-            process = exit_of(flow.metadata)
-            ended = ExchangeEnded(trace_id, at, body, False, ended_by, error, connected=connected, process=process)
-        return self._now("response", ended, flow)
+        passed = bytes(tap.passed) if tap is not None and tap.passed is not None else None
+        waits = self.watches_ends and error is None  # for the end of the chain
+        later = waits or self.changes.differs(flow, passed)
+        ended = ExchangeEnded(
+            trace_id,
+            at,
+            body,
+            streamed,
+            ended_by,
+            error,
+            dropped,
+            connected=connected,
+            on_its_way=later,
+            process=exit_of(flow.metadata) if tap is None else None,
+        )
+        unfinished = self._now("response", ended, flow)
+        if passed is not None or not waits:
+            self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)
+        return unfinished
+
+    def _tell_change(self, event: Event, flow: HTTPFlow) -> None:
+        self._unfinished = self._now("change", event, flow)
 
     def _now(self, hook: str, event: Event, flow: HTTPFlow) -> Awaitable[None] | None:
         return self.inspection.now(hook, flow, partial(self.tell, event, flow))

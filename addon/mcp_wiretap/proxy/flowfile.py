@@ -26,8 +26,19 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
     b"response": None,
     b"error": None,
     b"metadata": frozenset(
-        {b"mcp.events", b"mcp.ended", b"mcp.dropped", b"mcp.redacted", b"mcp.command", b"mcp.exit", b"mcp.input_ended"}
+        {
+            b"mcp.events",
+            b"mcp.ended",
+            b"mcp.dropped",
+            b"mcp.redacted",
+            b"mcp.command",
+            b"mcp.exit",
+            b"mcp.input_ended",
+            b"mcp.changed",
+        }
     ),
+    b"backup": frozenset({b"request", b"response"}),  # the flow before a person edited it
+    b"is_replay": None,
     b"client_conn": frozenset({b"id", b"proxy_mode"}),
     b"server_conn": frozenset({b"tls", b"timestamp_tcp_setup", b"timestamp_tls_setup"}),
 }

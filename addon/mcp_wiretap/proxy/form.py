@@ -79,6 +79,7 @@ def settle_times(state: State) -> bool:
     for part, name in of_connections:
         part[name] = None
     if all(at is None or is_time(at) for at in times):
+        _settle_backup(state)
         return bool(of_connections)
     before = next((at for at in (*times, state.get("timestamp_created")) if is_time(at)), 0.0)
     for (part, name), at in zip(places, times, strict=True):
@@ -86,7 +87,17 @@ def settle_times(state: State) -> bool:
             before = at
         elif at is not None:
             part[name] = before
+    _settle_backup(state)
     return True
+
+
+def _settle_backup(state: State) -> None:
+    backup = state.get("backup")  # the messages before a person edited them
+    for whose in ("request", "response"):
+        kept, stored = backup.get(whose) if isinstance(backup, dict) else None, state[whose]
+        for name, at in list(kept.items()) if isinstance(kept, dict) and isinstance(stored, dict) else ():
+            if name.startswith("timestamp") and at is not None and not is_time(at):
+                kept[name] = stored.get(name)
 
 
 def is_time(value: object) -> bool:

@@ -4,6 +4,7 @@ Flows are saved when they end, so about one in six is out of order in the file. 
 where each flow is and when it started, once for the flows themselves, of which only those that are open at the moment are held.
 """
 
+import base64
 import heapq
 import json
 from array import array
@@ -160,6 +161,7 @@ def _har_state(entry: dict[str, Any], flow_id: str) -> State:
         state["response"] = None
         state["error"] = {"msg": "no response in the HAR", "timestamp": response["timestamp_end"]}
     _har_end(entry.get("_mcp"), state, response)
+    _har_changed(entry.get("_mcp"), state)
     return state
 
 
@@ -175,6 +177,35 @@ def _har_end(told: Any, state: State, response: State) -> None:
         why = "the HAR does not say who ended the stream" if by == "unknown" else f"closed by the {by}"
     state["metadata"] = {**state["metadata"], "mcp.ended": by}
     state["error"] = {"msg": why, "timestamp": response["timestamp_end"]}
+
+
+_TEXTS = frozenset({"host"})  # of a request: what mitmproxy keeps as text, and not as bytes
+
+
+def _har_changed(told: Any, state: State) -> None:
+    """What was changed at the proxy, as our own export says it (`_mcp.changed`)."""
+    note = told.get("changed") if isinstance(told, dict) else None
+    if not isinstance(note, dict):
+        return
+    made = {
+        name: {inner: value if inner in _TEXTS else _as_bytes(value) for inner, value in part.items()}
+        if isinstance(part, dict)
+        else part
+        for name, part in note.items()
+    }
+    state["metadata"] = {**state["metadata"], "mcp.changed": made}
+
+
+def _as_bytes(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, dict):
+        encoded = value.get("base64")
+        try:
+            return base64.b64decode(encoded) if isinstance(encoded, str) else None
+        except ValueError:
+            return None
+    return [_as_bytes(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _content_type(response: State) -> str:

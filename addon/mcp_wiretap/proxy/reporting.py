@@ -3,19 +3,17 @@ asks for.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
 
 from mitmproxy.http import HTTPFlow
-from rich.console import Console
 
 from mcp_wiretap import outfile
 from mcp_wiretap.proxy.loaded import recorded_address
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.stored import events_of
-from mcp_wiretap.report import contract, html, jsonl, junit, sarif, text
+from mcp_wiretap.report import formats
 from mcp_wiretap.report.audit import Audit
 from mcp_wiretap.report.collect import Collector, Input
 from mcp_wiretap.report.spool import MemorySpool
@@ -25,40 +23,17 @@ from mcp_wiretap.trace.inspector import Inspector
 INPUT = "mitmproxy"  # the name of the input in the report: the flows are in no file
 
 
-def _text(audit: Audit, out: TextIO) -> None:
-    console = Console(file=out, width=100, markup=False, emoji=False, highlight=False, soft_wrap=True)
-    text.write(audit, console, zone=_local_zone())
-
-
-def _html(audit: Audit, out: TextIO) -> None:
-    html.write(audit, out, zone=_local_zone())
-
-
-def _local_zone() -> tzinfo:
-    return datetime.now().astimezone().tzinfo or UTC
-
-
-FORMATS: dict[str, Callable[[Audit, TextIO], None]] = {
-    ".json": contract.write,
-    ".jsonl": jsonl.write,
-    ".sarif": sarif.write,
-    ".xml": junit.write,
-    ".html": _html,
-    ".txt": _text,
-}
-
-
 def write(flows: Sequence[HTTPFlow], path: Path, settings: Settings, lost: Mapping[str, int] | None = None) -> Audit:
     """Judge the flows as one trace and write the report. `lost`: what else was dropped, by name. ValueError
     for a file name that asks for no known format, OSError."""
-    form = FORMATS.get(path.suffix.lower())
+    form = formats.ENDINGS.get(path.suffix.lower())
     if form is None:
-        raise ValueError(f"{path.name}: the name must end in {', '.join(FORMATS)}")
+        raise ValueError(f"{path.name}: the name must end in {', '.join(formats.ENDINGS)}")
     audit = judge(flows, settings)
     for what, count in (lost or {}).items():
         audit.tally.drop(what, count)
     with outfile.writing(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="\n") as out:
-        form(audit, out)
+        formats.write(audit, form, out, zone=datetime.now().astimezone().tzinfo or UTC)
     return audit
 
 

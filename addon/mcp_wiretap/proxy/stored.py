@@ -11,9 +11,22 @@ from typing import Any
 
 from mcp_wiretap.proxy import form
 from mcp_wiretap.proxy.form import State
+from mcp_wiretap.proxy.stored_changes import Change, changes_of
 from mcp_wiretap.stdio.lines import CANCELLED, OUTPUT_ENDED
 from mcp_wiretap.stdio.session import WRAPPER_GONE
-from mcp_wiretap.trace.events import NOTHING, EndedBy, Event, ExchangeEnded, ProcessEnd, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.events import (
+    NOTHING,
+    AnsweredHere,
+    AnswerPassed,
+    EndedBy,
+    Event,
+    ExchangeEnded,
+    ProcessEnd,
+    RequestSeen,
+    RequestSent,
+    ResponseStarted,
+    StreamData,
+)
 from mcp_wiretap.wire.coding import Decoder
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
@@ -32,8 +45,14 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     form.settle_times(state)
     request, response, error = state["request"], state["response"], state["error"]
     flow, metadata = state["id"], state["metadata"]
-    seen = _request(flow, state, request, response, error, address)
+    change = changes_of(state)
+    if change.received is not None:  # it has an address of its own, as it was received
+        seen = _request(flow, state, change.received, response, error, None)
+    else:
+        seen = _request(flow, state, request, response, error, address)
     events: list[Event] = [seen]
+    if change.received is not None and change.sent:
+        events.append(_sent(flow, request, max(change.at, seen.at), change, address))
     if response is None and error is None:
         return events
     ended = _ended_at(response, error)
@@ -42,11 +61,14 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
         connected = by == "client" or seen.scheme == "stdio" or _connected(state["server_conn"])
         events.append(ExchangeEnded(flow, ended or seen.at, None, False, by, why, connected=connected, process=exit_of(metadata)))
         return events
+    given = change.given or response
     head = response["timestamp_start"]
     head = float(head) if head is not None else seen.at
-    fields = Fields([(name, value) for name, value in response["headers"]])
-    events.append(ResponseStarted(flow, head, response["status_code"], fields))
-    body, streamed, problem = response["content"], False, None
+    fields = Fields([(name, value) for name, value in given["headers"]])
+    if change.answered:
+        events.append(AnsweredHere(flow, head, change.by))
+    events.append(ResponseStarted(flow, head, given["status_code"], fields))
+    body, streamed, problem = given["content"], False, None
     if body is not None and is_event_stream(fields.first("content-type") or ""):
         times = metadata.get("mcp.events")
         coding = fields.first("content-encoding")
@@ -57,21 +79,20 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
         events.append(StreamData(flow, head, body[:stream_limit], timed=False))
     if ended is None:
         return events  # saved while it was open
-    by, why = _who(error, response, metadata)
+    by, why = ("complete", None) if change.killed else _who(error, response, metadata)
     dropped = metadata.get("mcp.dropped")
+    passed = change.given is not None and change.passed
     events.append(
         ExchangeEnded(
-            flow,
-            ended,
-            body,
-            streamed,
-            by,
-            why,
-            dropped if isinstance(dropped, int) else 0,
-            decode_problem=problem,
-            process=exit_of(metadata),
+            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem,
+            on_its_way=passed, process=exit_of(metadata),
         )
-    )
+    )  # fmt: skip
+    if passed and change.killed:
+        events.append(AnswerPassed(flow, ended, None, Fields(()), None, change.response_by))
+    elif passed:
+        got = Fields([(name, value) for name, value in response["headers"]])
+        events.append(AnswerPassed(flow, ended, response["status_code"], got, response["content"], change.response_by))
     return events
 
 
@@ -98,6 +119,15 @@ def _request(
         flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
         client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
         redacted if isinstance(redacted, dict) else NOTHING, command_of(state["metadata"]),
+    )  # fmt: skip
+
+
+def _sent(flow: str, request: State, at: float, change: Change, address: tuple[str, str, int] | None) -> RequestSent:
+    scheme, host, port = address or (text(request["scheme"]), _name(request["host"]), request["port"])
+    fields = Fields([(name, value) for name, value in request["headers"]])
+    return RequestSent(
+        flow, at, text(request["method"]), scheme, host, port, text(request["path"]), fields, request["content"], change.by,
+        change.unsure,
     )  # fmt: skip
 
 

@@ -104,6 +104,10 @@ class Watch:
         exchange = self.inspector.exchanges.get(trace_id)
         return exchange is not None and exchange.kind == "mcp"
 
+    def arrived(self, trace_id: str) -> None:
+        """The answer went to the client as it came."""
+        self.inspector.arrived(trace_id)
+
     def refresh(self, flow: HTTPFlow, trace_id: str) -> None:
         exchange = self.inspector.exchanges.get(trace_id)
         if exchange is not None:

@@ -10,8 +10,9 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import dumping, options, replay_server, telemetry
+from mcp_wiretap.proxy import changes, dumping, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
+from mcp_wiretap.proxy.chain import BeforeSave, First, Last
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
@@ -46,6 +47,7 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
+        self._ends: tuple[First, BeforeSave, Last] | None = None
         self._frozen = Frozen()
         self._over = False
         self._running = False
@@ -76,19 +78,34 @@ class Wiretap(Commands, Repeating):
             self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
+        if self._running:
+            self._watch_ends()
         if self._dispatch is not None and "mcp_fast_hooks" in updated:
             self._dispatch_hooks()
 
     def running(self) -> None:
+        self._running = True
         if self.replaying is not None:
             self.replaying.start()
-        self._running = True
-        steps = (_prepare_mitmproxy, _tell_unknown, bind_keys, self._mount_pages, self._dispatch_hooks, self._freeze, self._hear)
-        for step in steps:
+        for step in (
+            _prepare_mitmproxy,
+            _tell_unknown,
+            bind_keys,
+            self._mount_pages,
+            self._dispatch_hooks,
+            self._watch_ends,
+            self._freeze,
+            self._hear,
+        ):
             try:
                 step()
             except Exception as error:
                 self.faults.note(step.__name__.strip("_"), error)
+
+    @fail_open
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        if flow.live and self._capture is not None and not self._over:
+            self._capture.changes.came(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
@@ -140,6 +157,9 @@ class Wiretap(Commands, Repeating):
         if self._dispatch is not None:
             self._dispatch.remove()
         self._frozen.thaw()
+        for each in self._ends or ():
+            each.leave()
+        self._ends = None
         if self._capture is not None and self.watch is not None and self.loaded is not None and not self._over:
             self._over = True
             self._capture.close()
@@ -208,6 +228,20 @@ class Wiretap(Commands, Repeating):
         """The inspector's pages, where mitmweb runs."""
         if getattr(ctx.master, "app", None) is not None:
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
+
+    def _watch_ends(self) -> None:
+        """An object at the end of the chain, while anything there may change what passes."""
+        capture = self._capture
+        if capture is None:
+            return
+        scripts = capture.changes.scripts = changes.other_scripts(self)
+        wanted = changes.may_change(scripts)
+        if wanted and self._ends is None:
+            faults = self.faults
+            self._ends = First(capture, faults), BeforeSave(capture, faults), Last(capture, faults)
+            for each in self._ends:
+                each.place()
+        capture.watches_ends = self._ends is not None
 
     def _dispatch_hooks(self) -> None:
         if self._dispatch is None:

@@ -22,6 +22,7 @@ from mcp_wiretap.wire.coding import compress, decode_body
 type State = dict[str, Any]
 
 REDACTED = "mcp.redacted"
+CHANGED = "mcp.changed"  # the other version of a message that was changed at the proxy
 _MOST_DECODED = 256 << 20  # bytes of one body; a bomb is not for sharing
 _MOST_CLEAN = 200_000  # words known to hold no secret, each with its four readings as Base64
 _LATER = 3  # passes over one text: two secrets may overlap
@@ -69,9 +70,32 @@ class Redactor:
                 made[name] = self._walk(value, text, header)
             elif name == "metadata" and isinstance(value, dict) and REDACTED in value:
                 self._facts.update(value[REDACTED] if isinstance(value[REDACTED], dict) else {})
-                made[name] = _every(value, text)
+                made[name] = self._metadata(value, text, header)
+            elif name == "metadata" and isinstance(value, dict) and CHANGED in value:
+                made[name] = self._metadata(value, text, header)
             else:
                 made[name] = value if name in _LEFT else _every(value, text)
+        return made
+
+    def _metadata(self, metadata: State, text: Callable[[bytes], bytes], header: Callable[[str, bytes], bytes]) -> State:
+        made: State = _every({name: value for name, value in metadata.items() if name != CHANGED}, text)
+        note = metadata.get(CHANGED)
+        if CHANGED in metadata:
+            made[CHANGED] = (
+                {name: self._version(value, text, header) for name, value in note.items()} if isinstance(note, dict) else None
+            )
+        return made
+
+    def _version(self, version: Any, text: Callable[[bytes], bytes], header: Callable[[str, bytes], bytes]) -> Any:
+        """A message as `mcp.changed` has it."""
+        if not isinstance(version, dict) or not isinstance(version.get("headers"), list | tuple):
+            return _every(version, text)
+        pairs = [pair for pair in version["headers"] if len(pair) == 2 and all(isinstance(part, bytes) for part in pair)]
+        body = version.get("body")
+        message = {**version, "headers": pairs, "content": body if isinstance(body, bytes) else None}
+        made = self._message({name: value for name, value in message.items() if name != "body"}, text, header)
+        made["headers"] = [list(pair) for pair in made["headers"]]
+        made["body"] = made.pop("content")
         return made
 
     def _message(self, message: State, text: Callable[[bytes], bytes], header: Callable[[str, bytes], bytes]) -> State:

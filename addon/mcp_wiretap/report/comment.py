@@ -1,16 +1,17 @@
 """An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
 
-ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])][: MESSAGE [ID] (+k)]
+ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
 
 WORDS are the other side's own. A warning or an error is the headline; notes are counted where the words say more.
 """
 
 import re
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import RANK, Finding
 from mcp_wiretap.trace.model import Conversation, Exchange
 from mcp_wiretap.trace.summary.error_words import quoted
-from mcp_wiretap.wire import secret
+from mcp_wiretap.wire import cors, secret
 from mcp_wiretap.wire.revision import error_name
 
 NAME = 120  # characters of a name or a method: a line is read at a glance, the whole name is in the content view
@@ -45,6 +46,8 @@ def _comment(exchange: Exchange) -> str:
         line += f" {took}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
+    if exchange.change is not None:
+        line += f" ({change.short(exchange.change)})"
     return line + _finding(exchange)
 
 
@@ -128,6 +131,12 @@ def outcome(exchange: Exchange) -> str:
     """The outcome with what makes it concrete: the error's code and name, the HTTP status, the number of events, who ended it."""
     if exchange.kind == "process":
         return _of_process(exchange)
+    if exchange.kind == "preflight" and exchange.status is not None:
+        lacks = lacking(exchange)
+        if not lacks:
+            return "granted"
+        words = ", ".join(shown(one.words, NAME) for one in lacks if one.where != "response.status")
+        return f"{exchange.status}, not granted" + (f": {words}" if words and not exchange.findings else "")
     if exchange.kind != "mcp" and exchange.status is not None:
         return f"HTTP {exchange.status}" if exchange.kind == "other" else str(exchange.status)
     if exchange.outcome == "error":
@@ -144,6 +153,13 @@ def outcome(exchange: Exchange) -> str:
     if exchange.outcome == "broken":
         return _broken(exchange)
     return exchange.outcome
+
+
+def lacking(exchange: Exchange) -> list[cors.Lack]:
+    """What a preflight was not granted."""
+    if exchange.status is None or exchange.response_fields is None:
+        return []
+    return cors.lacks(exchange.request_fields, exchange.response_fields, exchange.status)
 
 
 def _stream(exchange: Exchange) -> str:
@@ -262,8 +278,9 @@ def _metadata(exchange: Exchange) -> dict[str, str | int]:
 
 
 def _notes(exchange: Exchange) -> str:
-    """Faults of ours, what was not kept, what was not checked."""
-    notes = [f"fault in {where}: {error}" for where, error in exchange.faults]
+    """What was changed at the proxy, faults of ours, what was not kept, what was not checked."""
+    notes = [f"changed: {sentence}" for sentence in (change.sentences(exchange.change) if exchange.change is not None else ())]
+    notes += [f"fault in {where}: {error}" for where, error in exchange.faults]
     notes += [f"unchecked: {u.what}: {u.why}" for u in exchange.unchecked]
     return "; ".join(shown(note, VALUE) for note in notes[:20])
 

@@ -90,7 +90,9 @@ def is_failed(exchange: Exchange) -> bool:
         if exchange.step in ("resource-metadata", "server-metadata", "client-metadata", None) and exchange.status is not None:
             return False
         return exchange.outcome in ("error", "broken") or exchange.error_message is not None
-    return exchange.outcome in ("error", "broken") and exchange.kind in ("mcp", "preflight")
+    if exchange.kind == "preflight":
+        return exchange.outcome in ("error", "broken") or bool(comment.lacking(exchange))
+    return exchange.outcome in ("error", "broken") and exchange.kind == "mcp"
 
 
 def key(failure: Failure) -> tuple[str, ...]:

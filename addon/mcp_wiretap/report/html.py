@@ -15,9 +15,21 @@ from markupsafe import Markup, escape
 
 from mcp_wiretap import __version__, explanation
 from mcp_wiretap.report.audit import Audit
+from mcp_wiretap.report.failures import Failure
 from mcp_wiretap.report.page import STYLE, TEMPLATE
 from mcp_wiretap.report.tally import ConversationRow, EndpointRow, Group
-from mcp_wiretap.report.words import HEADINGS, counted, duration, link_words, plural, revisions_words, sorted_groups, worst_first
+from mcp_wiretap.report.words import (
+    HEADINGS,
+    counted,
+    duration,
+    link_words,
+    plural,
+    revisions_words,
+    sorted_failures,
+    sorted_groups,
+    worst_first,
+)
+from mcp_wiretap.trace.summary.error_words import quoted
 from mcp_wiretap.wire import secret
 
 CASES = 20  # findings written out of one group
@@ -46,6 +58,7 @@ class _Page:
         findings = [self._section(severity) for severity in ("error", "warning", "info") if tally.severities[severity]]
         endpoints = sorted(tally.endpoints.values(), key=worst_first)
         reasons = sorted(tally.reasons.values(), key=lambda reason: -reason.count)
+        failures = sorted_failures(tally)
         tiles = list(self._tiles())
         context: dict[str, Any] = {
             "style": Markup(STYLE),
@@ -62,6 +75,10 @@ class _Page:
             "endpoints": [_endpoint(row) for row in endpoints[:ROWS]],
             "more_endpoints": max(len(endpoints) - ROWS, 0),
             "findings": findings,
+            "failures": [_failure(row) for row in failures[:ROWS]],
+            "failure_words": f"{tally.failed} of {plural(tally.operations, 'operation')}",
+            "failures_count": tally.failed,
+            "more_failures": max(len(failures) - ROWS, 0),
             "conversations": [_conversation(row) for row in tally.conversations[:ROWS]],
             "conversation_counts": counted(tally.statuses),
             "more_conversations": sum(tally.statuses.values()) - len(tally.conversations[:ROWS]),
@@ -92,7 +109,10 @@ class _Page:
             if count:
                 yield {"kind": severity, "glyph": GLYPHS[severity], "count": count, "word": plural(count, word).split(" ")[1]}
         if not any(self.tally.severities.values()):
-            yield {"kind": "ok" if self.tally.mcp_flows else "", "glyph": "", "count": "no", "word": "findings"}
+            well = self.tally.mcp_flows and not self.tally.failed
+            yield {"kind": "ok" if well else "", "glyph": "", "count": "no", "word": "findings"}
+        if self.tally.failed:
+            yield {"kind": "warning", "glyph": "", "count": self.tally.failed, "word": "failed"}
         yield {"kind": "", "glyph": "", "count": self.tally.mcp_flows, "word": "MCP flows"}
         yield {"kind": "", "glyph": "", "count": len(self.tally.endpoints), "word": "endpoints"}
 
@@ -175,6 +195,7 @@ class _Page:
             "operation": _operation(flow),
             "status": flow["status"] if flow["status"] is not None else "–",
             "outcome": flow["outcome"].replace("_", " ") + (f" {shown(str(code))}" if code is not None else ""),
+            "said": quoted(flow["error_message"]) if flow["error_message"] else "",
             "flow": shown(flow["id"]),
         }
 
@@ -209,6 +230,16 @@ def _endpoint(row: EndpointRow) -> dict[str, Any]:
     }
 
 
+def _failure(row: Failure) -> dict[str, Any]:
+    return {
+        "count": row.count,
+        "line": shown(row.line),
+        "why": shown(row.explained),
+        "url": shown(row.endpoint),
+        "flow": shown(row.first),
+    }
+
+
 def _conversation(row: ConversationRow) -> dict[str, Any]:
     return {
         "status": row.status.replace("-", " "),
@@ -234,6 +265,7 @@ def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
     named = [("endpoints", "Endpoints", "endpoints")]
     named += [(section["id"], section["heading"], "findings") for section in context["findings"]]
     named += [
+        ("failed", "Failed", "failures"),
         ("conversations", "Conversations", "conversations"), ("unchecked", "Not checked", "reasons"),
         ("silenced", "Silenced", "silenced"), ("faults", "Faults", "faults"), ("dropped", "Dropped", "dropped"),
         ("flows", "Flows", "flows"),

@@ -10,6 +10,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from mcp_wiretap.report.audit import NAME, Audit
 from mcp_wiretap.report.collect import Input
+from mcp_wiretap.report.failures import Failure
+from mcp_wiretap.report.words import sorted_failures
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.wire.secret import visible
 
@@ -60,7 +62,15 @@ def _suite(audit: Audit, input_: Input, rules: list[str], cases: dict[str, _Case
     _reading(input_, out)
     for rule in rules:
         _case(audit, rule, cases.get(rule), out)
+    failed = [f"{row.count} failed: {row.line} ({row.explained}; flow {row.first})" for row in _failures(audit, input_)]
+    if failed:
+        out.write(f"    <system-out>{_text(_listed(failed[:EACH], len(failed)))}</system-out>\n")
     out.write("  </testsuite>\n")
+
+
+def _failures(audit: Audit, input_: Input) -> list[Failure]:
+    """Operations that failed, in the words of the other side; whether that fails a case, findings decide."""
+    return [row for row in sorted_failures(audit.tally) if row.input == input_.path]
 
 
 def _reading(input_: Input, out: TextIO) -> None:

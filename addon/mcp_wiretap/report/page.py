@@ -139,7 +139,22 @@ TEMPLATE = """<!doctype html>
 {% endfor %}
 </section>
 {% endfor %}
-{% if not findings %}<p class="ok">✓ No findings.</p>{% endif %}
+{% if not findings and not failures_count %}<p class="ok">✓ No findings.</p>{% endif %}
+{% if not findings and failures_count %}<p>No rule was broken, {{ failure_words }} failed.</p>{% endif %}
+{% if failures %}
+<section id="failed"><h2>Failed: {{ failure_words }}</h2>
+<table><thead><tr><th class="n">count</th><th>operation, and what the other side said</th><th>explained by</th>
+{% if endpoints|length > 1 %}<th>endpoint</th>{% endif %}<th>first flow</th></tr></thead><tbody>
+{% for row in failures %}
+<tr><td class="n" data-label="count">{{ row.count }} ×</td><td data-label="operation">{{ row.line }}</td>
+<td data-label="explained by">{{ row.why }}</td>
+{% if endpoints|length > 1 %}<td data-label="endpoint">{{ row.url }}</td>{% endif %}
+<td data-label="first flow"><span class="mono">{{ row.flow }}</span></td></tr>
+{% endfor %}
+</tbody></table>
+{% if more_failures %}<p class="dim">and {{ more_failures }} more</p>{% endif %}
+</section>
+{% endif %}
 {% if conversations %}
 <section id="conversations"><h2>Conversations: {{ conversation_counts }}</h2>
 <table><thead><tr><th>outcome</th><th>operation</th><th class="n">rounds</th><th class="n">total</th><th class="n">client</th>
@@ -189,7 +204,7 @@ TEMPLATE = """<!doctype html>
 <table><thead><tr><th>time</th><th>era</th><th>operation</th><th class="n">status</th><th>outcome</th><th>flow</th></tr></thead><tbody>
 {% for row in flows %}<tr><td data-label="time">{{ row.at }}</td><td class="era" data-label="era">{{ row.era }}</td>
 <td data-label="operation">{{ row.operation }}</td><td class="n" data-label="status">{{ row.status }}</td>
-<td data-label="outcome">{{ row.outcome }}</td><td data-label="flow"><span class="mono">{{ row.flow }}</span></td></tr>
+<td data-label="outcome">{{ row.outcome }} {{ row.said }}</td><td data-label="flow"><span class="mono">{{ row.flow }}</span></td></tr>
 {% endfor %}
 </tbody></table></div></details></section>
 {% endif %}

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding, Unchecked
 from mcp_wiretap.trace.model import BatchItem, Conversation, Endpoint, Exchange, HeaderCheck
 from mcp_wiretap.wire import jsonrpc
@@ -73,6 +74,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "conversation": text(conversation.id) if conversation is not None else None,
         "round": exchange.round,
         "headers": [_header(check) for check in exchange.header_checks],
+        "changed": change.record(exchange.change),
         "transport": exchange.transport,
         "process": _process(exchange),
     })  # fmt: skip

@@ -15,10 +15,12 @@ from urllib.parse import quote
 
 from mcp_wiretap import __version__, explanation
 from mcp_wiretap.report.audit import NAME, Audit
+from mcp_wiretap.report.words import sorted_failures
 from mcp_wiretap.rule import Rule
 
 MOST = 5_000  # what GitHub shows of one run; it refuses a run with more than 25,000
 RELATED = 50
+FAILURES = 200
 LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 FINGERPRINT = "mcpWiretapFinding/v1"
 
@@ -38,7 +40,11 @@ def write(audit: Audit, out: TextIO) -> None:
         "invocations": [_invocation(audit)],
         "automationDetails": {"id": f"{NAME}/"},
         "columnKind": "unicodeCodePoints",
-        "properties": {"summary": audit.summary, "resultsLeftOut": max(sum(audit.tally.severities.values()) - MOST, 0)},
+        "properties": {
+            "summary": audit.summary,
+            "resultsLeftOut": max(sum(audit.tally.severities.values()) - MOST, 0),
+            "failures": _failures(audit),
+        },
     }
     out.write('{"$schema": "https://json.schemastore.org/sarif-2.1.0.json",\n"version": "2.1.0",\n"runs": [\n')
     out.write(json.dumps(head, ensure_ascii=False)[:-1] + ',\n"results": [')
@@ -47,6 +53,21 @@ def write(audit: Audit, out: TextIO) -> None:
         out.write(between + json.dumps(result, ensure_ascii=False))
         between = ",\n"
     out.write("]}\n]}\n" if between == "\n" else "\n]}\n]}\n")
+
+
+def _failures(audit: Audit) -> list[dict[str, Any]]:
+    """Operations that failed, in the words of the other side, whether a result explains them or not."""
+    return [
+        {
+            "text": row.line,
+            "count": row.count,
+            "explained": row.explained,
+            "endpoint": row.endpoint,
+            "input": row.input,
+            "flow": row.first,
+        }
+        for row in sorted_failures(audit.tally)[:FAILURES]
+    ]
 
 
 def _results(audit: Audit, position: dict[str, int]) -> Iterator[dict[str, Any]]:
@@ -81,6 +102,7 @@ def _result(finding: dict[str, Any], flow: dict[str, Any], position: dict[str, i
             "related": finding["related"][:RELATED],
             "evidence": finding["evidence"],
             "spec": finding["spec"],
+            "errorMessage": flow.get("error_message"),
         },
     }
     if finding["rule"] in position:

@@ -9,6 +9,7 @@ from mcp_wiretap.rule.api import On, Rule, matches
 from mcp_wiretap.rule.containment import is_interrupt, told
 from mcp_wiretap.rule.packs import find_rules
 from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
+from mcp_wiretap.trace import sides
 from mcp_wiretap.trace.facts import ExchangeFacts, Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
@@ -81,7 +82,10 @@ class RuleBook:
         return self._run("event", item, item.exchange, item.exchange.method)
 
     def ended(self, exchange: Exchange) -> bool:
-        return self._run("exchange", exchange, exchange, exchange.method)
+        added = False
+        for side in sides.of(exchange):
+            added |= self._run("exchange", side, side, side.method)
+        return added
 
     def again(self, exchange: Exchange) -> bool:
         """Judge all of an exchange anew."""
@@ -89,6 +93,12 @@ class RuleBook:
         self._uncount(exchange)
         if exchange.kind == "other":
             return False
+        added = False
+        for side in sides.of(exchange):
+            added |= self._whole(side)
+        return added
+
+    def _whole(self, exchange: Exchange) -> bool:
         added = self.requested(exchange)
         if exchange.stream is not None:
             for item in exchange.stream.items:
@@ -101,7 +111,7 @@ class RuleBook:
         if exchange.late_answer is not None:
             added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
         if exchange.over:
-            added |= self.ended(exchange)
+            added |= self._run("exchange", exchange, exchange, exchange.method)
         if exchange.finished:
             added |= self._run("finish", exchange, exchange, exchange.method)
         return added
@@ -130,7 +140,10 @@ class RuleBook:
         except Exception as error:  # a rule that was not made by `rule()`, or a fact of odd shape
             _fault(exchange, f"rule table (on={on}, method={method})", error)
             entries = table.entries(fact, exchange, careful=True)
+        judged = exchange.judged
         for _, found, cap, note in entries:
+            if judged is not None and found.party not in (judged, "either"):
+                continue
             if exchange.large:
                 breathe()
             try:
@@ -162,6 +175,8 @@ class RuleBook:
         finding.severity = severity
         if finding.party is None:
             finding.party = sender if found.party == "either" else found.party
+        if exchange.judged is not None and finding.party != exchange.judged:
+            return False  # of this side of the exchange only the other party is judged
         finding.rule, finding.flow, finding.spec = found.id, exchange.flow, found.spec
         if found.once is not None or finding.once is not None:
             who = f" {exchange.client_info}" if found.once == "client" else ""
@@ -198,8 +213,9 @@ class RuleBook:
         for silence, count in exchange.silenced.items():
             self.silenced[silence] -= count
         exchange.silenced.clear()
-        self.suppressed -= exchange.suppressed
-        exchange.suppressed = 0
+        for side in {exchange, *sides.of(exchange)}:
+            self.suppressed -= side.suppressed
+            side.suppressed = 0
 
     def _table(self, on: On, exchange: Exchange, method: str | None, sender: Party, sort: str) -> "_Table":
         """The rules that apply to such a fact, with the most that each may say. Computed once per situation."""

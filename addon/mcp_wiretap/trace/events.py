@@ -1,6 +1,8 @@
 """What happens on the wire, as the trace is told of it. Every event carries its own time; nothing here reads a clock.
 
-The same four events describe live traffic and a recording; `Inspector.feed` takes them in time order.
+The same events describe live traffic and a recording; `Inspector.feed` takes them in time order. Four of them tell of traffic
+that passes as it came; the others say what the proxy changed: the request (`RequestSent`), the answer (`AnswerPassed`), or that
+it answered in the server's place (`AnsweredHere`).
 """
 
 from collections.abc import Mapping
@@ -80,7 +82,49 @@ class ExchangeEnded:
     dropped: int = 0  # bytes past a limit that were not kept
     connected: bool = True  # False: the proxy did not reach the server
     decode_problem: str | None = None  # what was wrong with the content coding of a stream that was fed decoded
+    on_its_way: bool = False  # the answer may be changed before the client gets it: `AnswerPassed` may follow
     process: ProcessEnd | None = None  # where the exchange stands for a stdio server's process
 
 
-type Event = RequestSeen | ResponseStarted | StreamData | ExchangeEnded
+@dataclass(slots=True, frozen=True)
+class RequestSent:
+    """The request as the server was given it, where it is no longer the one that the client sent (`RequestSeen`). `by`: who
+    changed it, as far as that is known."""
+
+    flow: str
+    at: float
+    http_method: str
+    scheme: str
+    host: str
+    port: int
+    target: str
+    fields: Fields
+    body: bytes | None
+    by: str = "unknown"
+    unsure: str = ""  # why it is not sure that the server was given this
+
+
+@dataclass(slots=True, frozen=True)
+class AnsweredHere:
+    """Somebody at the proxy answers: nothing is sent to the server, and what comes now is not its answer."""
+
+    flow: str
+    at: float
+    by: str = "unknown"
+
+
+@dataclass(slots=True, frozen=True)
+class AnswerPassed:
+    """The answer as the client got it, where it is no longer the one that the server gave. `body` is the whole body, also of an
+    event stream; None where it was not kept. `status` is None where the client got none: the flow was killed."""
+
+    flow: str
+    at: float
+    status: int | None
+    fields: Fields
+    body: bytes | None
+    by: str = "unknown"
+    on_its_way: bool = False  # it may be changed once more: another `AnswerPassed` may follow
+
+
+type Event = RequestSeen | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed

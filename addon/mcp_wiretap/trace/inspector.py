@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mcp_wiretap.trace import sides
 from mcp_wiretap.trace.authorization import Authorization
 from mcp_wiretap.trace.era import claim, evidence
 from mcp_wiretap.trace.era.clients import Clients
@@ -16,13 +17,23 @@ from mcp_wiretap.trace.era.discover import Discoveries
 from mcp_wiretap.trace.era.expectation import Expectations
 from mcp_wiretap.trace.era.negotiation import Negotiations
 from mcp_wiretap.trace.era.served import Served
-from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.events import (
+    AnsweredHere,
+    AnswerPassed,
+    Event,
+    ExchangeEnded,
+    RequestSeen,
+    RequestSent,
+    ResponseStarted,
+    StreamData,
+)
 from mcp_wiretap.trace.finding import Unchecked
 from mcp_wiretap.trace.judge import Judge, NoRules
 from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
+from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
@@ -36,8 +47,12 @@ from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.refusals.cors import Cors
+from mcp_wiretap.trace.refusals.sessions import SessionRefusals
+from mcp_wiretap.trace.refusals.tracker import Refusals
 from mcp_wiretap.trace.streams.lines import JUDGE_WHOLE, LINE, StdioLines
 from mcp_wiretap.trace.streams.logs import Logs
+from mcp_wiretap.trace.streams.loops import Loops
 from mcp_wiretap.trace.streams.subscriptions import Listens
 from mcp_wiretap.trace.summary import error_words, naming, outcome
 from mcp_wiretap.trace.summary.call_counts import CallCounts
@@ -54,6 +69,7 @@ from mcp_wiretap.wire.sse import SseEvent, SseParser
 # Why an exchange that is over is kept whole (`Held`), beside that its answer may still come: its server's era is open, its URL
 # may still be proven an MCP endpoint.
 _ERA, _UNPROVEN = "era", "unproven"
+_ON_ITS_WAY = "on its way"  # what the server answered may still be changed before the client gets it
 
 _LARGE = 16 << 10  # bytes of a message that take more than a moment to look through
 _PIECE = 8 << 10  # bytes of an event stream read at once: more than a thousand events find room in them
@@ -71,12 +87,17 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Rounds,
     Discoveries,
     Lists,
+    UnreadPages,
     Authorization,
     ProgressTokens,
     Listens,
+    Loops,
     Broken,
     Tasks,
     Usage,
+    SessionRefusals,
+    Refusals,
+    Cors,
     Clientele,
     Listed,
     CallCounts,
@@ -157,6 +178,12 @@ class Inspector:
                 self._response(event)
             case ExchangeEnded():
                 self._ended(event)
+            case RequestSent():
+                self._request_sent(event)
+            case AnsweredHere():
+                self._answered_here(event)
+            case AnswerPassed():
+                self._answer_passed(event)
         own = self._changed.pop(event.flow, None)
         changed = [own, *self._changed.values()] if own is not None else list(self._changed.values())
         self._changed.clear()
@@ -286,6 +313,114 @@ class Inspector:
             if (origin := self.pairing.sent(message)) is not None:
                 self.touched(origin)
 
+    # What was changed on the way (`sides`)
+
+    def _request_sent(self, event: RequestSent) -> None:
+        """The server was given another request than the client sent: it is judged by that one."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released or exchange.at_server is not None:
+            return
+        change = sides.changed(exchange)
+        change.request_by, change.unsure = event.by, event.unsure
+        if event.unsure:
+            exchange.unchecked.append(Unchecked("the server's answer", event.unsure))
+        else:
+            exchange.at_server = self._at_server(exchange, event)
+        self._changed_on_its_way(exchange)
+
+    def _at_server(self, exchange: Exchange, event: RequestSent) -> Exchange:
+        side, fields = sides.copy_for_server(exchange), event.fields
+        path, _, side.query = event.target.partition("?")
+        side.http_method, side.url = event.http_method, f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
+        side.request_fields, side.auth = fields, _auth(fields)
+        self.secrets.learn_headers(fields)
+        if side.query:
+            self.secrets.learn_query(f"?{side.query}")
+        body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
+        side.reading = self._read(side, body, fields, "request body as sent")
+        if side.reading is not None and event.http_method not in ("GET", "HEAD", "OPTIONS"):
+            side.sent = [Message(rpc, side, "client", "request.body", event.at) for rpc in side.reading.messages]
+        if exchange.kind == "mcp":
+            self._open_at_server(exchange, side)
+        return side
+
+    def _open_at_server(self, exchange: Exchange, side: Exchange) -> None:
+        """What is known of a request that was changed on its way, by what the server was given."""
+        side.session = exchange.session
+        if exchange.request_fields.all("mcp-session-id") != side.request_fields.all("mcp-session-id"):
+            side.session = self.sessions.find(side)
+        side.claim = claim.claim(side, side.session if side.session is not None and side.session.serves else None)
+        naming.name(side)
+        for tracker in self.trackers:
+            tracker.sent(exchange, side)
+        mirror.check(side)
+        claim.settle(side)
+
+    def _answered_here(self, event: AnsweredHere) -> None:
+        """The answer is somebody's at the proxy: the server is not judged by it."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released:
+            return
+        change = sides.changed(exchange)
+        change.answered_here, change.response_by, exchange.at_server = True, event.by, None
+        self._changed_on_its_way(exchange)
+
+    def _answer_passed(self, event: AnswerPassed) -> None:
+        """The client got another answer than the server gave: it is judged by that one."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or exchange.released or exchange.status is None:
+            self.arrived(event.flow)
+            return
+        sides.changed(exchange).response_by = event.by
+        side = exchange.at_client = sides.copy_for_client(exchange)
+        side.status, side.response_fields = event.status, event.fields
+        self.secrets.learn_headers(event.fields)
+        if event.status is None:
+            side.ended_by, side.failure = "unknown", "killed in mitmproxy"
+        elif (event.fields.first("content-type") or "").lower().startswith("text/event-stream"):
+            side.stream = Stream(timed=False, recorded=event.body is not None)
+            for item in self._passed_events(side, event):
+                side.stream.items.append(item)
+                for rpc in item.reading.messages if item.reading is not None else ():
+                    item.messages.append(sides.receive(side, Message(rpc, side, "server", item.where, item.at)))
+        else:
+            side.answer_reading = self._read(side, event.body, event.fields, "response body as passed on")
+            for rpc in side.answer_reading.messages if side.answer_reading is not None else ():
+                sides.receive(side, Message(rpc, side, "server", "response.body", event.at))
+        outcome.settle(side)
+        if exchange.kind == "mcp":
+            evidence.passed(exchange, side)
+            for tracker in self.trackers:
+                tracker.passed(exchange, side)
+        self._changed_on_its_way(exchange)
+        if not event.on_its_way:
+            self.held.free(exchange, _ON_ITS_WAY)
+
+    def arrived(self, flow: str) -> None:
+        """The answer of that flow went to the client unchanged."""
+        exchange = self.exchanges.get(flow)
+        if exchange is not None:
+            self.held.free(exchange, _ON_ITS_WAY)
+
+    def _passed_events(self, side: Exchange, event: AnswerPassed) -> Iterable[StreamItem]:
+        body, coding = event.body or b"", event.fields.joined("content-encoding")
+        if coding:
+            body, _ = decode_body(body, coding, self.limits.stream)
+        assert side.stream is not None
+        for sse in SseParser(self.limits.stream).feed(body[: self.limits.stream]):
+            side.stream.count += 1
+            if len(side.stream.items) < self.limits.events:
+                reading = (
+                    jsonrpc.read_text(sse.data, max_bytes=self.limits.body, max_depth=self.limits.depth) if sse.data else None
+                )
+                yield StreamItem(side, event.at, sse, reading, [])
+
+    def _changed_on_its_way(self, exchange: Exchange) -> None:
+        sides.settle(exchange)
+        if exchange.kind != "other":
+            self.judge.again(exchange)
+        self.touched(exchange)
+
     def _no_longer_held(self, exchange: Exchange) -> None:
         self.count_dropped("held exchanges")
         self.pairing.give_up(exchange)
@@ -354,11 +489,17 @@ class Inspector:
                 self._promote(exchange)
             if len(stream.items) < self.limits.events:
                 stream.items.append(item)
+            side = exchange.at_server
+            there = sides.receive_item(side, item, self.limits.events) if side is not None else None
             self._tell(self._on_event, item)
             for message in item.messages:
-                self._receive(message, sse.size)
+                twin = self._receive(message, sse.size)
+                if there is not None and twin is not None:
+                    there.messages.append(twin)
             if exchange.kind != "other":
                 self.judge.event(item)
+                if there is not None:
+                    self.judge.event(there)
             breathe()
         stream.comments = open_.parser.comments
         if exchange.kind != "other":
@@ -393,20 +534,26 @@ class Inspector:
             endpoint.legacy = ServerEvidence(exchange.flow, "its stream began with an endpoint event (HTTP+SSE)")
             self._decided(endpoint, exchange)
 
-    def _receive(self, message: Message, size: int = 0) -> None:
-        """Pair a message of the server, learn from it, tell the trackers, judge it."""
+    def _receive(self, message: Message, size: int = 0) -> Message | None:
+        """Pair a message of the server, learn from it, tell the trackers, judge it. Returns it as it stands on the server's side,
+        where that is another one."""
         exchange = message.exchange
         if len(exchange.received) < self.limits.events:
             exchange.received.append(message)
         replied = self.pairing.received(message, size)
+        twin = sides.receive(exchange.at_server, message) if exchange.at_server is not None else None
         request = message.request
         owner = request.exchange if request is not None else exchange
-        if request is not None:
+        here = owner.change is not None and owner.change.answered_here  # it tells nothing of the server
+        if request is not None and not here:
             if request.method == "initialize" and not owner.claim.modern and evidence.initialized(owner, message, self.sessions):
                 self._decided(owner.endpoint, owner)
             if not exchange.endpoint.proven:
                 self._prove(exchange.endpoint)
-            if evidence.answered(owner, message):
+            seen, by_server = owner, message
+            if twin is not None and twin.request is not None and twin.request.exchange is exchange.at_server:
+                seen, by_server = twin.request.exchange, twin
+            if evidence.answered(seen, by_server):
                 self._decided(owner.endpoint, owner)
         claim.settle(owner)
         if owner is not exchange:
@@ -416,12 +563,16 @@ class Inspector:
         self._tell(self._on_said, message)
         if exchange.kind != "other":
             self.judge.said(message)
+            if twin is not None:
+                sides.of(exchange)
+                self.judge.said(twin)
         if replied is not None:
             self.rejudge(replied)
             self.pairing.not_asked(replied)
         if owner is not exchange and owner.over:
             self.rejudge(owner)
             self.held.free(owner, LATE)
+        return twin
 
     def _decided(self, endpoint: Endpoint, current: Exchange) -> None:
         """More is known of the server's era now: what was judged before that is judged anew."""
@@ -473,6 +624,8 @@ class Inspector:
             if claim.is_undecided(exchange):
                 self._keep_undecided(exchange)
             self.pairing.ended(exchange)
+        if event.on_its_way:
+            self.held.keep(exchange, _ON_ITS_WAY)
         self.held.settle(exchange)
 
     def _process_ended(self, exchange: Exchange, event: ExchangeEnded) -> None:
@@ -616,6 +769,9 @@ class Inspector:
             for message in exchange.sent:
                 self._tell(self._on_said, message)
             mirror.check(exchange)
+            if exchange.at_server is not None:
+                exchange.at_server.kind = "mcp"
+                self._open_at_server(exchange, exchange.at_server)
             if evidence.served(exchange):
                 self._decided(exchange.endpoint, exchange)
         if exchange.over and exchange.answer_reading is not None and not exchange.received:

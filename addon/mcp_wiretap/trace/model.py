@@ -170,6 +170,21 @@ class BatchItem:
     error_code: int | None
 
 
+@dataclass(slots=True)
+class Change:
+    """What was changed of an exchange at the proxy, and by whom (`user`, `modify_body`, ..., `unknown`); None: it was not."""
+
+    request_by: str | None = None
+    response_by: str | None = None
+    answered_here: bool = False  # nothing was sent to the server: the answer is that of `response_by`
+    unsure: str = ""  # why it is not known what the server was given
+
+    @property
+    def by(self) -> str:
+        """Who changed it; of two, who changed the request."""
+        return self.request_by or self.response_by or "unknown"
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One HTTP request with its response (or the lack of one), and every JSON-RPC message in it."""
@@ -231,6 +246,12 @@ class Exchange:
     faults: list[tuple[str, str]] = field(default_factory=list)  # (where in our code, error)
 
     late_answer: Message | None = None  # legacy: the answer came on another stream
+    # Where something was changed on its way, the exchange has two sides (`sides`). Itself, it has the request as it was received
+    # and the answer as the server gave it.
+    change: Change | None = None
+    at_server: Exchange | None = None  # with the request as the server was given it
+    at_client: Exchange | None = None  # with the answer as the client got it
+    judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False
     # A settled summary, so that everything that is shown survives release().
     method: str | None = None
@@ -341,7 +362,7 @@ class Exchange:
         self.released = True
         self.reading = self.answer_reading = self.tool = self.form = None
         self.body_words = ""
-        self.late_answer = None
+        self.late_answer = self.at_server = self.at_client = None
         self.sent = []
         self.received = []
         self._requests = None
@@ -373,6 +394,7 @@ class ServerEvidence:
 
     flow: str
     what: str
+    inferred: bool = False  # from two answers that show it together only: one of the other era takes it back
 
 
 @dataclass(slots=True, eq=False)
@@ -407,6 +429,8 @@ class Endpoint:
     supported_flow: str = ""
     initialize_accepted: bool = False
     initialize_refused: bool = False
+    enveloped: set[str] = field(default_factory=set)  # Authorization (hashed) whose enveloped requests were served
+    without_handshake: set[str] = field(default_factory=set)  # those to which there was no initialize
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
@@ -606,6 +630,7 @@ class Item:
     closed_how: str = ""  # complete, input_required, task, error
     abandoned: bool = False  # the same call was started afresh meanwhile
     held: bool = False
+    altered: bool = False  # the proxy changed the answer: what the client was given is not what the server gave
 
     @property
     def open(self) -> bool:

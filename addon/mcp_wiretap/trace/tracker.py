@@ -38,6 +38,12 @@ class Tracker:
     def said(self, message: Message) -> Iterable[Exchange] | None:
         """A JSON-RPC message of either side was seen; requests and answers are paired."""
 
+    def sent(self, exchange: Exchange, side: Exchange) -> None:
+        """The request was changed at the proxy: `side` is the exchange with what the server was given (`trace.sides`)."""
+
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The answer was changed at the proxy: `side` is the exchange with what the client got."""
+
     def event(self, item: StreamItem) -> Iterable[Exchange] | None:
         """An SSE event was dispatched (with or without a message in it)."""
 

@@ -103,6 +103,14 @@ def _header_mismatch(subject: Subject, answer: Message) -> _Panel:
     record = subject.record
     if not record.claim.modern:
         return meaning, [], f"{OPEN}: the request does not claim the modern era, in which headers mirror the body"
+    given = subject.whole.at_server
+    if given is not None:  # the proxy changed the request: what counts is what the server was given
+        if not record.change or not (faulty := mirror.fatal(given)):
+            return meaning, [], f"{OPEN}: the proxy changed the request on its way to the server"
+        what = ", ".join(f"{c.header} says {c.raw if c.raw is not None else 'nothing'}, the body {c.body}" for c in faulty[:3])
+        return meaning, [], f"{RIGHT}: in what the server was given, {scalar(what)}"
+    if record.change is not None and record.change.unsure:
+        return meaning, [], f"{OPEN}: {record.change.unsure}"
     faulty = mirror.fatal(record)
     if faulty:
         items = []
@@ -315,13 +323,15 @@ def _http(subject: Subject) -> list[Row]:
         return []
     meaning = _HTTP.get(whole.status, "there is no JSON-RPC error in the body")
     rows: list[Row] = [(0, "refused:", ""), (2, f"status: {whole.status}", meaning)]
+    reading = whole.answer_reading
+    if reading is not None and reading.kind in ("not-json", "not-utf8") and subject.record.error_message is not None:
+        rows.append((2, f"says: {scalar(subject.record.error_message, 500)}", "in the words of the other side"))
     challenge = whole.response_fields.first("www-authenticate")
     if challenge:
         rows.append((2, f"www-authenticate: {scalar(challenge)}", ""))
     location = whole.response_fields.first("location")
     if location:
         rows.append((2, f"location: {scalar(location)}", ""))
-    reading = whole.answer_reading
     if reading is not None and reading.kind == "not-rpc" and isinstance(reading.value, dict):
         rows += [(2, "says:", ""), *block(masked(reading.value), 4, 15)]
     return rows

@@ -99,13 +99,21 @@ def _meaning(subject: Subject, whole: Exchange) -> str:
         case "cancelled":
             return f"the client closed it{f' after {took}' if took else ''}, before it had an answer"
         case "broken":
-            why = record.failure or "it ended without an answer"
+            why = record.failure or _unanswered(whole)
             return f"{after}: {why}" if after else why
         case "accepted":
             return f"{after}; the server took the message, no answer is due"
     if record.late_answer is not None or (record.outcome in ("complete", "error") and not _has_answer(whole) and record.method):
         return f"{after}; the answer came on another stream" if whole.status == 202 else after
     return after
+
+
+def _unanswered(whole: Exchange) -> str:
+    """What came in place of an answer."""
+    reading = whole.answer_reading
+    if reading is None or reading.kind == "empty":
+        return "it ended without an answer"
+    return "what came is no answer" if whole.received else "the body is no JSON-RPC message"
 
 
 def _has_answer(whole: Exchange) -> bool:

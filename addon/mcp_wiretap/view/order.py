@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from mcp_wiretap.view import body, calls, errors, events, findings, head, headers, results, rounds
+from mcp_wiretap.view import body, calls, changes, errors, events, findings, head, headers, results, rounds
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import Row, lines
 from mcp_wiretap.wire.secret import knowing
@@ -15,6 +15,7 @@ def request(subject: Subject) -> str:
         "request",
         (
             head.outcome,
+            lambda s: changes.table(s, "request"),
             head.era,
             headers.table,
             calls.asked,
@@ -38,6 +39,7 @@ def response(subject: Subject) -> str:
         "response",
         (
             head.outcome,
+            lambda s: changes.table(s, "response"),
             errors.panel,
             errors.afterwards,
             events.table,

@@ -97,7 +97,7 @@ class Reading:
     surrogates: bool = False
     size: int = 0
     unread: int = 0  # items of a batch past the limit
-    head: str = ""  # of a body that is plain text: how it begins
+    head: str = ""  # of a body that is no JSON: how it begins
 
 
 def read(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Reading:
@@ -186,7 +186,8 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
         if end != size and text[end:].strip(_SPACE):
             raise json.JSONDecodeError("Extra data", text, end + len(text[end:]) - len(text[end:].lstrip(_SPACE)))
     except json.JSONDecodeError as error:
-        return Reading("not-json", problem=f"{error.msg} at {error.pos}", offset=_bytes_before(text, error.pos), size=size)
+        problem, offset = f"{error.msg} at {error.pos}", _bytes_before(text, error.pos)
+        return Reading("not-json", problem=problem, offset=offset, size=size, head=text[start : start + _HEAD])
     except _Constant as error:
         return Reading("not-json", problem=f"{error} is not JSON", size=size)
     except (ValueError, RecursionError, ArithmeticError) as error:

@@ -24,8 +24,8 @@ def first_words(body: bytes, content_type: str | None) -> str:
     text = _decoded(body[:READ], content_type or "").lstrip("\ufeff").strip()
     if text[:1] == "<":
         return _of_markup(text)[:LONGEST]
-    if "\x00" in text or text.count("\ufffd") > len(text) // 10:
-        return ""  # no text at all
+    if text[:1] in ("{", "[") or "\x00" in text or text.count("\ufffd") > len(text) // 10:
+        return ""  # JSON that cannot be read, or no text at all
     return _one_spaced(text.partition("\n")[0])[:LONGEST]
 
 

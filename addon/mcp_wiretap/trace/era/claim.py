@@ -171,12 +171,41 @@ def learn(exchange: Exchange, answer: Message) -> bool:
         if what:
             endpoint.modern = ServerEvidence(exchange.flow, what)
             return True
+    if not endpoint.modern and not endpoint.legacy and _is_modern_only(exchange, answer):
+        what = "a request with an envelope was served, and there is no initialize"
+        endpoint.modern = ServerEvidence(exchange.flow, what, inferred=True)
+        return True
     if not endpoint.legacy and answer.rpc.kind == "result" and _is_legacy_answer(exchange, request):
+        if endpoint.modern is not None and endpoint.modern.inferred:
+            endpoint.modern = None
         initialize = request is not None and request.method == "initialize"
         what = "initialize succeeded" if initialize else "served a request of the legacy era"
         endpoint.legacy = ServerEvidence(exchange.flow, what)
         return True
     return False
+
+
+_MOST_AUTHS = 100
+
+
+def _is_modern_only(exchange: Exchange, answer: Message) -> bool:
+    """Whether, with what was answered before to the same Authorization, the server serves envelopes and has no initialize."""
+    endpoint, request, code, status = exchange.endpoint, answer.request, answer.error_code, exchange.status
+    if request is None or endpoint.initialize_accepted:
+        return False
+    if exchange.claim.kind == "modern" and answer.rpc.kind == "result" and request.method not in MODERN_ONLY_METHODS:
+        table = endpoint.enveloped
+    elif (
+        request.method == "initialize"
+        and exchange.claim.kind == "legacy"
+        and ((status == 404 and code == rev.METHOD_NOT_FOUND) or (status == 400 and code in TYPED_CODES))
+    ):
+        table = endpoint.without_handshake
+    else:
+        return False
+    if len(table) < _MOST_AUTHS:
+        table.add(exchange.auth)
+    return exchange.auth in endpoint.enveloped and exchange.auth in endpoint.without_handshake
 
 
 def _is_legacy_answer(exchange: Exchange, request: Message | None) -> bool:

@@ -73,6 +73,23 @@ def served(exchange: Exchange) -> bool:
     return True
 
 
+def passed(exchange: Exchange, side: Exchange) -> None:
+    """The client got another answer than the server gave (`side`): what it was told counts for what it does next."""
+    request, answer = exchange.request, side.answer
+    if request is None or answer is None:
+        return
+    if request.method == "initialize" and exchange.session is not None:
+        version = answer.result.get("protocolVersion")
+        exchange.session.revision = version[:_LONGEST_VERSION] if isinstance(version, str) else None
+    error = answer.rpc.error
+    data = error.get("data") if isinstance(error, dict) else None
+    told = data.get("supported") if isinstance(data, dict) else answer.result.get("supportedVersions")
+    endpoint = exchange.endpoint
+    if isinstance(told, list) and endpoint.supported is not None:
+        more = [v[:_LONGEST_VERSION] for v in told[:_MOST_SUPPORTED] if isinstance(v, str)]
+        endpoint.supported = [*dict.fromkeys([*endpoint.supported, *more])][:_MOST_SUPPORTED]
+
+
 def _describe(endpoint: Endpoint, info: object) -> None:
     """A modern server may send its description with every result: it is looked at only where it differs."""
     if isinstance(info, dict) and info != endpoint.server_info:

@@ -14,6 +14,7 @@ from typing import Any
 from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact, SessionFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
+from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -59,6 +60,7 @@ class Note:
     expected: Any = None
     flow: str = ""
     sure: bool = True
+    repeat: Repeat | None = None  # of what is told once, on the first exchange that had it
 
 
 @dataclass(slots=True)
@@ -120,6 +122,9 @@ BROADCASTS: SessionFact[OrderedDict[str, tuple[Any, Exchange, float]]] = Session
 SUBSCRIBED: SessionFact[OrderedDict[str, tuple[float, float]]] = SessionFact("_subscribed", "resources, since and until when")
 SUBSCRIPTIONS_LOST: SessionFact[bool] = SessionFact("_subscriptions-lost", "some of these are not kept")
 ELICITATIONS: SessionFact[OrderedDict[str, None]] = SessionFact("_elicitations", "ids of URL elicitations")
+HIDDEN_SESSION: SessionFact[Exchange | None] = SessionFact("_hidden", "the initialize whose page may not read the id")
+TOLD_MISSING: SessionFact[bool] = SessionFact("_told-missing", "a request that lacks the id of this session was told")
+VERSION_DIFFERS: ExchangeFact[Note] = ExchangeFact("version-differs", "MCP-Protocol-Version is not what was negotiated")
 
 
 class Usage(Tracker):
@@ -134,6 +139,7 @@ class Usage(Tracker):
         self._opening: Recent[tuple[str, str], Exchange] = Recent(lambda: self.limits.state)
         self._early: OrderedDict[str, tuple[Session, Exchange]] = OrderedDict()  # by flow
         self._announced: Recent[str, list[Exchange]] = Recent(lambda: self.limits.state)  # HTTP+SSE streams, by origin
+        self._differing: Repeats[tuple[str, str, str]] = Repeats(memory.held, "version differs")
         self._closed_early: Recent[str, Exchange] = Recent(MOST_EARLY)  # streams that ended before their response, by flow
         self._now = 0.0
 
@@ -187,7 +193,7 @@ class Usage(Tracker):
         url = exchange.endpoint.url
         opening = self._opening.get((url, exchange.connection)) if self._opening else None
         if opening is not None and first.rpc.kind == "request" and first.method != "ping":
-            _note(exchange, Note("before-answer", first.method, None, opening.flow))
+            add_note(exchange, Note("before-answer", first.method, None, opening.flow))
         known = self._connections.get((url, exchange.connection)) or self._continued(exchange, first)
         if known is None or not known.live or exchange.auth != known.facts.get(AUTH) or known.revision == "2024-11-05":
             return
@@ -197,7 +203,8 @@ class Usage(Tracker):
 
     def _session_missing(self, exchange: Exchange, known: Session) -> None:
         others = sum(1 for s in self.memory.sessions if s.endpoint is exchange.endpoint and s.live)
-        _note(exchange, Note("session-missing", None, known.id, known.initialize_flow, others <= 1))
+        known.facts[TOLD_MISSING] = True
+        add_note(exchange, Note("session-missing", is_hidden(known), known.id, known.initialize_flow, others <= 1))
 
     def _listens_without_session(self, exchange: Exchange) -> None:
         """A GET for the event stream on the connection of a session, without its id; a browser's GET asks for other things."""
@@ -220,18 +227,23 @@ class Usage(Tracker):
     def _version_without_session(self, exchange: Exchange) -> None:
         """Catalogue LEG008, where the server gave no session id: the client is told by its connection, or its program."""
         known = self._sessionless.get((exchange.endpoint.url, exchange.auth))
-        if known is None or exchange.started <= known.at or known.revision not in ("2025-06-18", "2025-11-25"):
+        if known is None or exchange.started <= known.at:
             return
         request = exchange.request
         if request is not None and request.method == "initialize":
             return
         fields = exchange.request_fields
-        if not (fields.first("mcp-protocol-version") or "").strip() and (
-            exchange.connection == known.connection or fields.first("user-agent") == known.program is not None
-        ):
-            # On another connection it may be a client of another revision whose handshake was not recorded.
+        header = (fields.first("mcp-protocol-version") or "").strip()
+        same_program = fields.first("user-agent") == known.program is not None
+        if exchange.connection != known.connection and not same_program:
+            return
+        if header:
+            # A client of another revision whose handshake was not recorded has another connection, if not another program.
+            if header != known.revision and len(known.clients) == 1:
+                self._version_differs(exchange, (exchange.endpoint.url, exchange.auth, header[:100]), known.revision, known.flow)
+        elif known.revision in ("2025-06-18", "2025-11-25"):
             sure = len(known.clients) == 1 and exchange.connection == known.connection
-            _note(exchange, Note("version-missing", None, known.revision, known.flow, sure))
+            add_note(exchange, Note("version-missing", None, known.revision, known.flow, sure))
 
     def _posts_elsewhere(self, exchange: Exchange) -> None:
         """Catalogue LEG023: a message of an HTTP+SSE conversation goes to another address than the one announced."""
@@ -248,31 +260,52 @@ class Usage(Tracker):
             streamable = "text/event-stream" in (exchange.request_fields.first("accept") or "").lower()
             near = not streamable and exchange.connection in (stream.connection, *session.facts.get(POSTS, ()))
             if lost or moved or near:
-                _note(exchange, Note("posted-elsewhere", exchange.url, path, stream.flow))
+                add_note(exchange, Note("posted-elsewhere", exchange.url, path, stream.flow))
                 return
 
-    @staticmethod
-    def _version(exchange: Exchange, session: Session) -> None:
+    def _version(self, exchange: Exchange, session: Session) -> None:
         if session.initialize_flow in ("", exchange.flow) or session.revision is None:
             return
         if exchange.request is not None and exchange.request.method == "initialize":
             return
         if session.revision not in rev.KNOWN and not session.facts.get(VERSION_NOTED):
             session.facts[VERSION_NOTED] = True
-            _note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
+            add_note(exchange, Note("unknown-version", session.revision, None, session.initialize_flow))
         header = exchange.request_fields.first("mcp-protocol-version")
         if header is None or not header.strip():
             if session.revision in ("2025-06-18", "2025-11-25") and exchange.started > session.facts.get(ANSWERED, 0.0):
-                _note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
+                add_note(exchange, Note("version-missing", None, session.revision, session.initialize_flow))
         elif header.strip() != session.revision:
-            _note(exchange, Note("version-differs", header.strip(), session.revision, session.initialize_flow))
+            key = (exchange.endpoint.url, session.id, header.strip()[:100])
+            self._version_differs(exchange, key, session.revision, session.initialize_flow)
+
+    def _version_differs(self, exchange: Exchange, key: tuple[str, str, str], negotiated: str, flow: str) -> None:
+        """Catalogue LEG009: told on one request of a session, and the others are counted there."""
+        repeat = self._differing.add(key, exchange)
+        note = exchange.facts[VERSION_DIFFERS] = Note("version-differs", key[2], negotiated, flow, repeat=repeat)
+        if repeat.first is exchange:
+            add_note(exchange, note)
+        else:
+            self.memory.rejudge(repeat.first)
+
+    def _version_refused(self, exchange: Exchange, note: Note) -> None:
+        """The first request that was refused bears the finding, rather than one before it that was let pass."""
+        repeat = note.repeat
+        if repeat is None or repeat.first is exchange or (repeat.first.status or 0) >= 400:
+            return
+        before = repeat.first
+        self._differing.move(repeat, exchange)
+        add_note(exchange, note)
+        drop_notes(before, note.what)
+        self.memory.rejudge(before)
+        self._differing.let_go_of(before)
 
     def _after_end(self, exchange: Exchange, session: Session) -> None:
         if session.ended_at is None or exchange.started <= session.ended_at:
             return  # it was on its way already
         request = exchange.request
         if request is not None and request.method == "initialize":
-            _note(exchange, Note("dead-initialize", session.id, None, session.deleted_flow))
+            add_note(exchange, Note("dead-initialize", session.id, None, session.deleted_flow))
         elif exchange.http_method == "POST":
             exchange.facts[DEAD_SESSION] = True
 
@@ -281,7 +314,7 @@ class Usage(Tracker):
             since = exchange.started - session.facts.get(ANSWERED, exchange.started)
             if since > HANDSHAKE_S:
                 session.facts[HANDSHAKE_NOTED] = True
-                _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
+                add_note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow))
                 if self._early:
                     self._settle_early(session)
             elif not session.facts.get(EARLY):  # notifications/initialized may be on its way
@@ -305,7 +338,7 @@ class Usage(Tracker):
             if session.initialized_at is None and not session.facts.get(HANDSHAKE_NOTED) and not exchange.released:
                 since = exchange.started - session.facts.get(ANSWERED, exchange.started)
                 went_on = self._now - exchange.started > 1
-                _note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow, went_on))
+                add_note(exchange, Note("not-initialized", f"{since:.1f} s", None, session.initialize_flow, went_on))
                 told.append(exchange)
         return told
 
@@ -317,13 +350,13 @@ class Usage(Tracker):
         known = ids.get(last)
         if known is None:
             sure = _all_heard(session) and len(ids) < MOST_IDS
-            _note(exchange, Note("unknown-event-id", last, None, "", sure))
+            add_note(exchange, Note("unknown-event-id", last, None, "", sure))
             return
         broken = known.exchange
         retry = broken.facts.get(RETRY_MS) or session.facts.get(RETRY_MS_OF_SESSION)
         if broken.ended is not None and retry and exchange.started < broken.ended + 0.9 * retry / 1000:
             waited = (exchange.started - broken.ended) * 1000
-            _note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
+            add_note(exchange, Note("retry-ignored", f"{waited:.0f} ms", f"{retry} ms", broken.flow))
         exchange.facts[RESUMES], exchange.facts[RESUMED_STREAM] = broken, known.stream
         if self._closed_early.pop(broken.flow) is not None:
             broken.facts[RESUMED_BY] = exchange.flow
@@ -378,7 +411,7 @@ class Usage(Tracker):
         negotiated: set[str] = exchange.endpoint.facts.setdefault(NEGOTIATED, set())
         if isinstance(given, str):
             if isinstance(wanted, str) and wanted != given and wanted in negotiated:
-                _note(exchange, Note("version-not-echoed", given, wanted))
+                add_note(exchange, Note("version-not-echoed", given, wanted))
             if len(negotiated) < 20:
                 negotiated.add(given)
         session = exchange.session
@@ -402,7 +435,7 @@ class Usage(Tracker):
         given: deque[str] = exchange.endpoint.facts.setdefault(SESSION_IDS, deque(maxlen=5))
         before = next((earlier for earlier in given if _counted_up(earlier, session_id)), None)
         if before is not None:
-            _note(exchange, Note("session-id-counts", session_id, before))
+            add_note(exchange, Note("session-id-counts", session_id, before))
         given.append(session_id[:200])
 
     def _no_session(self, exchange: Exchange, revision: str, at: float) -> None:
@@ -422,7 +455,7 @@ class Usage(Tracker):
         declared = session.client_capabilities
         roots = declared.get("roots") if declared is not None else None
         if declared is not None and not (isinstance(roots, dict) and roots.get("listChanged") is True):
-            _note(message.exchange, Note("own-capability", message.method, "roots.listChanged", session.initialize_flow))
+            add_note(message.exchange, Note("own-capability", message.method, "roots.listChanged", session.initialize_flow))
 
     @staticmethod
     def _client_method(message: Message, session: Session) -> None:
@@ -432,7 +465,7 @@ class Usage(Tracker):
         group = method.partition("/")[0]
         needed = "completions" if group == "completion" and session.revision != "2024-11-05" else _SERVER_NEEDS.get(group)
         if needed is not None and needed not in advertised and method != "resources/subscribe":
-            _note(message.exchange, Note("server-capability", method, needed, session.initialize_flow))
+            add_note(message.exchange, Note("server-capability", method, needed, session.initialize_flow))
 
     @staticmethod
     def _subscribes(message: Message, session: Session) -> None:
@@ -455,7 +488,7 @@ class Usage(Tracker):
         if needed is not None and declared is not None and needed not in declared:
             message.found = Note("client-capability", method, needed, session.initialize_flow)
         if session.initialized_at is None and session.initialize_flow:
-            _note(exchange, Note("early-server-request", message.where, None, session.initialize_flow))
+            add_note(exchange, Note("early-server-request", message.where, None, session.initialize_flow))
         if session.transport == "http+sse":
             return
         if session.id:
@@ -467,7 +500,7 @@ class Usage(Tracker):
             seen: set[str] = session.facts.setdefault(ORPHANS, set())
             if method not in seen:
                 seen.add(method)
-                _note(exchange, Note("orphan-request", method, "after" if answered else None))
+                add_note(exchange, Note("orphan-request", method, "after" if answered else None))
         if method == "elicitation/create" and isinstance(message.params.get("elicitationId"), str):
             _remember(session, ELICITATIONS, message.params["elicitationId"])
 
@@ -485,7 +518,7 @@ class Usage(Tracker):
         if before is None or before.exchange is exchange or not _together(before.exchange, exchange):
             return
         if (before.method, before.params) == (method, now.params) and (now.event_id is None or now.event_id != before.event_id):
-            _note(exchange, Note("asked-twice", message.where, None, before.exchange.flow))
+            add_note(exchange, Note("asked-twice", message.where, None, before.exchange.flow))
 
     @staticmethod
     def _notification(message: Message, session: Session) -> None:
@@ -556,13 +589,15 @@ class Usage(Tracker):
             else:
                 return
         if not any(note.what == what for note in exchange.facts.get(LEGACY, ())):
-            _note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
+            add_note(exchange, Note(what, item.event.index, item.event.id, known.exchange.flow))
 
     # Ends
 
     def ended(self, exchange: Exchange) -> None:
         session = exchange.session
         self._now = exchange.ended or self._now
+        if (differs := exchange.facts.get(VERSION_DIFFERS)) is not None and (exchange.status or 0) >= 400:
+            self._version_refused(exchange, differs)
         if self._opening and exchange.method == "initialize" and (session is None or session.transport != "http+sse"):
             self._opening.pop((exchange.endpoint.url, exchange.connection))
         if session is None or exchange.claim.modern or exchange.kind != "mcp":
@@ -580,16 +615,16 @@ class Usage(Tracker):
                 session.facts[TOLD_404] = True  # the first after a DELETE may have been on its way
                 return
             count = session.facts[DEAD_POSTS] = session.facts.get(DEAD_POSTS, 0) + 1
-            _note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
+            add_note(exchange, Note("dead-session-used", count, None, session.deleted_flow))
         elif 200 <= exchange.status < 300:
             if session.ended_why == "404":
-                session.ended_at, session.ended_why = None, ""  # the 404 had another cause
-                _note(exchange, Note("session-lives", exchange.status))
+                session.ended_at, session.ended_why = None, ""  # the 404 had another cause, or came from another instance
+                add_note(exchange, Note("session-lives", exchange.status))
             else:
                 late = exchange.started - (session.ended_at or 0.0) > CLUSTER_S
-                _note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
+                add_note(exchange, Note("dead-session-served", exchange.status, 404, session.deleted_flow, late))
         elif exchange.status == 400:
-            _note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
+            add_note(exchange, Note("dead-session-400", 400, 404, session.deleted_flow))
 
     def _closed(self, exchange: Exchange) -> None:
         """A stream ended before its response: whether the client comes back with its Last-Event-ID is yet to be seen."""
@@ -599,6 +634,11 @@ class Usage(Tracker):
         self.memory.held.keep(exchange, NAME)
         for forgotten in self._closed_early.put(exchange.flow, exchange):
             self.memory.held.free(forgotten, NAME)
+
+
+def is_hidden(session: Session) -> bool:
+    """Whether the page that got the session id may not read it (as `trace.refusals.cors` finds)."""
+    return session.facts.get(HIDDEN_SESSION) is not None
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:
@@ -646,10 +686,17 @@ def _all_heard(session: Session) -> bool:
     return all(get.over or (get.stream is not None and get.stream.count) for get in gets)
 
 
-def _note(exchange: Exchange, note: Note) -> None:
+def add_note(exchange: Exchange, note: Note) -> None:
+    """Write a note on an exchange, for the rules of the legacy transports."""
     notes: list[Note] = exchange.facts.setdefault(LEGACY, [])
     if len(notes) < 50:
         notes.append(note)
+
+
+def drop_notes(exchange: Exchange, *what: str) -> None:
+    """Take notes back that what came later has shown to be wrong."""
+    if (notes := exchange.facts.get(LEGACY)) is not None:
+        notes[:] = [note for note in notes if note.what not in what]
 
 
 def _remember(session: Session, what: SessionFact[OrderedDict[str, None]], value: str) -> None:

@@ -162,6 +162,26 @@ class Lists(Tracker):
         elif method in _CHANGED:
             self._invalidated(message, method)
 
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The client keeps to the ttlMs, the cursor and the names that it got."""
+        request, answer = exchange.request, side.answer
+        if request is None or answer is None or request.rpc.method not in _WATCHED or answer.rpc.kind != "result":
+            return
+        url, who, method, result = exchange.endpoint.url, _who(exchange), request.rpc.method, answer.result
+        key = (url, method, who, _about(request.params))
+        self._fresh.pop(key)
+        if fresh := ttl_s(result):
+            self._fresh.put(key, _Fresh(answer.at, fresh, [exchange.started]))
+        if method not in LISTS:
+            return
+        following = result.get("nextCursor")
+        if following is not None:
+            self._issued(url, method, following if isinstance(following, str) else _odd(following))
+        if (waiting := self._unfollowed.pop(exchange.flow, None)) is not None:
+            self._free(waiting)
+        if method == "tools/list":
+            self._tools.pop((url, who))  # which of its tools are gone is not told from a list that was changed
+
     def finished(self) -> Iterable[Exchange]:
         """Listings whose nextCursor "" was not followed, by clients that do follow others (CAC008)."""
         found = []

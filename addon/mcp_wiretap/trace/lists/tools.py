@@ -79,6 +79,7 @@ class _Set:
     """What was listed at one endpoint under one Authorization."""
 
     by_name: dict[str, list[_Version]] = field(default_factory=dict)  # versions in order of their first sight
+    altered: set[str] = field(default_factory=set)  # names whose definition the proxy changed, left out or added
     twice: set[str] = field(default_factory=set)  # names that one answer gives two different definitions
     walks: list[_Walk] = field(default_factory=list)
     complete: tuple[float, str, frozenset[str]] | None = None  # newest complete list: when, last flow, names
@@ -123,6 +124,24 @@ class Tools(Tracker):
                 exchange.tool = self._view(exchange, name)
                 if self._refused:
                     self._note_repeat(exchange, request, name)
+
+    def sent(self, exchange: Exchange, side: Exchange) -> None:
+        """The server was given another call, maybe of another tool."""
+        request = side.request
+        if request is not None and request.method == "tools/call" and isinstance(name := request.params.get("name"), str):
+            side.tool = exchange.tool if name == exchange.name and side.auth == exchange.auth else self._view(side, name)
+
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The client got another list than the server gave: of a tool that differs in both nothing is held against either."""
+        request, answer = exchange.request, side.answer
+        if request is None or request.method != "tools/list":
+            return
+        given = exchange.answer.result.get("tools") if exchange.answer is not None else None
+        got = answer.result.get("tools") if answer is not None else None
+        listed = self._set(exchange)
+        one, other = _by_name(given), _by_name(got)
+        differ = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+        listed.altered.update(sorted(differ)[: max(NAMES - len(listed.altered), 0)])
 
     def said(self, message: Message) -> None:
         request = message.request
@@ -253,7 +272,9 @@ class Tools(Tracker):
         client, moment = exchange.client_info, exchange.started
         versions = listed.by_name.get(name)
         view = ToolView(None)
-        if name in listed.twice:
+        if name in listed.altered:
+            view.why_unknown = "the proxy changed the tools/list answer that names the tool"
+        elif name in listed.twice:
             view.why_unknown = "one tools/list answer names the tool twice, with different definitions"
         elif versions:
             ordered = list(_newest_first(versions, client, moment))
@@ -308,6 +329,8 @@ class Tools(Tracker):
 
     def _note_refusal(self, message: Message, request: Message) -> None:
         owner = request.exchange
+        if owner.change is not None:
+            return  # the proxy brought the refusal about: the client cannot mend it
         name = request.params.get("name")
         if not owner.claim.modern or not isinstance(name, str) or not _standard_headers_right(owner.header_checks):
             return
@@ -381,6 +404,11 @@ def _size(message: Message) -> int:
     if exchange.stream is not None and exchange.stream.items:
         return exchange.stream.items[-1].event.size
     return exchange.answer_reading.size if exchange.answer_reading is not None else 0
+
+
+def _by_name(tools: Any) -> dict[str, Any]:
+    found = tools if isinstance(tools, list) else []
+    return {t["name"]: t for t in found if isinstance(t, dict) and isinstance(t.get("name"), str)}
 
 
 def _standard_headers_right(checks: list[HeaderCheck]) -> bool:

@@ -10,6 +10,7 @@ The facts of a round are `exchange.mrtr`. Spec: 2026-07-28 basic/patterns/mrtr#c
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 from mcp_wiretap.trace.memory.memory import Memory
@@ -49,6 +50,32 @@ class Rounds(Tracker):
         self._now = 0.0
 
     # What happens
+
+    def sent(self, exchange: Exchange, side: Exchange) -> None:
+        """The server is judged by the round that it was given."""
+        request, received = side.request, exchange.request
+        if request is None or not side.claim.modern or request.method not in METHODS:
+            return
+        if received is not None and received.method == request.method and _same_round(received.params, request.params):
+            side.mrtr = exchange.mrtr
+            return
+        self._retry(request, request.params, request.method or "", link=False)
+        if side.mrtr is not None and side.mrtr.continues is not None and side.mrtr.continues.altered:
+            side.mrtr = None  # what the server gave for it is not kept
+
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The client goes on from the answer that it got."""
+        round_, answer, request = exchange.mrtr, side.answer, exchange.request
+        if round_ is not None and round_.issues is not None:
+            item = self._items.get(id(round_.issues))
+            if item is not None:
+                self._forget(item)
+            round_.issues = None
+        asks = answer is not None and answer.rpc.kind == "result" and answer.result.get("resultType") == "input_required"
+        if asks and answer is not None and request is not None and exchange.claim.modern and request.rpc.method in METHODS:
+            self._asks(replace(answer, request=request), request)
+            if exchange.mrtr is not None and exchange.mrtr.issues is not None:
+                exchange.mrtr.issues.altered = True
 
     def said(self, message: Message) -> Iterable[Exchange] | None:
         self._now = message.at
@@ -188,7 +215,8 @@ class Rounds(Tracker):
 
     # A request that carries state or responses
 
-    def _retry(self, message: Message, params: dict[str, Any], method: str) -> None:
+    def _retry(self, message: Message, params: dict[str, Any], method: str, *, link: bool = True) -> None:
+        """`link`: the retry belongs to the operation; else it is only looked at."""
         exchange = message.exchange
         state, responses = params.get("requestState"), params.get("inputResponses")
         state = state if isinstance(state, str) else None
@@ -205,13 +233,16 @@ class Rounds(Tracker):
             round_.state = "foreign" if owners and all(o.core != core for o in owners) else "unknown"
             if round_.state == "foreign" and not round_.shared and round_.owner is not None:
                 owner = round_.owner
-                if (owner.method, owner.name) == (method, exchange.name) and not round_.other_auth:
+                if link and (owner.method, owner.name) == (method, exchange.name) and not round_.other_auth:
                     self._link(exchange, message, round_, owner, "d")
             return
-        item, link, round_.sure, round_.sure_of_keys = found
+        item, by, round_.sure, round_.sure_of_keys = found
         self._state(round_, item, state, state_key, owners, core_of(params))
         self._keys(round_, item)
-        self._link(exchange, message, round_, item, link)
+        if link:
+            self._link(exchange, message, round_, item, by)
+        else:
+            round_.continues, round_.link, round_.number = item, by, item.number + 1
 
     @staticmethod
     def _own(round_: Round, owners: list[Item], exchange: Exchange) -> None:
@@ -317,6 +348,11 @@ class Rounds(Tracker):
                 conversation.forced = "abandoned"
                 self.memory.conversations.refresh(item.exchange)
                 self.memory.touched(item.exchange)
+
+
+def _same_round(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether a change of the request left alone what a round is told by."""
+    return core_of(one) == core_of(other) and all(one.get(name) == other.get(name) for name in ("requestState", "inputResponses"))
 
 
 def core_of(params: dict[str, Any]) -> bytes:
