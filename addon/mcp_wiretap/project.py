@@ -16,6 +16,9 @@ are not read, and the rule files that it names run only where the user has allow
     rule = "HDR005"
     endpoint = "old.example.com/mcp"    # without it every endpoint
     reason = "the gateway strips it; ticket 4711"
+
+    [gate]                              # as mcp_gate, in a proxy: the first line that fits decides
+    lines = ["headers", "allow tools/call get_*", "deny tools/call *"]
 """
 
 import json
@@ -32,6 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mcp_wiretap import expectation, selection
 from mcp_wiretap.expectation import ExpectedEra
 from mcp_wiretap.rule import Rule, RuleFile, Silence
+from mcp_wiretap.steering import GateLine, parse_gate
 from mcp_wiretap.trust import NotOurs, Trusted, digest, read_own
 from mcp_wiretap.wire.secret import shown, visible
 
@@ -55,6 +59,7 @@ class Project:
     ignore: list[str] = field(default_factory=list)
     expect: list[tuple[str, ExpectedEra]] = field(default_factory=list)
     silences: list[Silence] = field(default_factory=list)
+    gate: list[GateLine] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)  # nearer project files that were not read, and why; one line each
 
     def check_rules(self, rules: Iterable[Rule], *, complete: bool = True) -> None:
@@ -96,6 +101,10 @@ class _Rules(_Strict):
     files: list[str] = []
 
 
+class _Gate(_Strict):
+    lines: list[str] = []
+
+
 class _Silence(_Strict):
     rule: Annotated[str, Field(min_length=1)]
     reason: Annotated[str, Field(min_length=1)]
@@ -106,6 +115,7 @@ class _File(_Strict):
     rules: _Rules = _Rules()
     expect: dict[str, str] = {}
     silence: list[_Silence] = []
+    gate: _Gate = _Gate()
 
 
 def load(directory: Path) -> Project:
@@ -276,11 +286,18 @@ def _project(path: Path, table: object, content: str) -> Project:
             except ValueError as error:
                 raise ProjectError(f"{path}: silence[{number}].endpoint: {error}") from None
     silences = [Silence(silence.rule, silence.endpoint, silence.reason) for silence in file.silence]
-    return Project(path, file.rules.files, content, file.rules.select, file.rules.ignore, entries, silences)
+    gate = []
+    for number, line in enumerate(file.gate.lines):
+        try:
+            gate.append(parse_gate(line))
+        except ValueError as error:
+            raise ProjectError(f"{path}: gate.lines[{number}]: {error}") from None
+    return Project(path, file.rules.files, content, file.rules.select, file.rules.ignore, entries, silences, gate)
 
 
 _KNOWN = {
-    (): ("rules", "expect", "silence"),
+    (): ("rules", "expect", "silence", "gate"),
+    ("gate",): ("lines",),
     ("rules",): ("select", "ignore", "files"),
     ("silence",): ("rule", "endpoint", "reason"),
 }

@@ -1,7 +1,7 @@
 """The pages' model over a script in the notation of examples: no mitmproxy, no server."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from mcp_wiretap.example import read_script
 from mcp_wiretap.pages.ledger import Ledger
 from mcp_wiretap.pages.traces import Traces
 from mcp_wiretap.rule import Rule, RuleBook, find_rules
+from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.finding import Silence
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
@@ -30,11 +31,16 @@ class Script:
     """A source of pages (`web.Source`) that has followed a script."""
 
     def __init__(
-        self, script: str, *, limits: Limits | None = None, expect: Callable[[str], str | None] | None = None, catch_up: int = 1
+        self,
+        script: str | Sequence[Event],
+        *,
+        limits: Limits | None = None,
+        expect: Callable[[str], str | None] | None = None,
+        catch_up: int = 1,
     ) -> None:
         self.book = RuleBook.of(rules().values())
         self.inspector = Inspector(self.book, limits, expect=expect)
-        self.events = list(read_script(script))
+        self.events = list(read_script(script) if isinstance(script, str) else script)
         self.of_flow: dict[str, list[Any]] = defaultdict(list)
         self.redrawn: list[Exchange] = []
         self.faults: list[tuple[str, Exception]] = []

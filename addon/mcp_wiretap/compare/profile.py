@@ -88,7 +88,7 @@ class Profile(Watching):
         tools = message.result.get("tools")
         for tool in tools[:5_000] if isinstance(tools, list) else ():
             if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                self.tools[path, tool["name"]] = tool
+                self.tools[path, tool["name"]] = masked(tool)
 
     def take(self, exchange: Exchange) -> None:
         if exchange.kind == "other":
@@ -127,7 +127,11 @@ def key_of(exchange: Exchange, request: Message) -> OperationKey:
     params = {k: v for k, v in request.params.items() if k not in _OWN and k not in ("name", "uri")}
     asked = params.get("arguments", {}) if set(params) <= {"arguments"} else params
     return OperationKey(
-        path_of(exchange), request.method or "", exchange.name or "", one_line(dumps(masked(asked)), 80), digest(asked)
+        path_of(exchange),
+        request.method or "",
+        exchange.name or "",
+        one_line(dumps(masked(asked, entered=True)), 80),
+        digest(asked),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from mcp_wiretap.compare.difference import Difference
 from mcp_wiretap.compare.hop import Crossing
-from mcp_wiretap.wire.secret import visible
+from mcp_wiretap.wire.secret import concealed, visible
 
 SCHEMA = 1
 _SIGN = {"added": "+", "removed": "-", "changed": "~"}
@@ -12,10 +12,7 @@ _SIGN = {"added": "+", "removed": "-", "changed": "~"}
 
 def as_json(found: Difference, before: str, after: str) -> dict[str, Any]:
     """One object; additive changes only."""
-    return {
-        "schema": SCHEMA,
-        "before": before,
-        "after": after,
+    told: dict[str, Any] = _concealed({
         "breaking": found.breaking,
         "tools": [
             {
@@ -47,7 +44,17 @@ def as_json(found: Difference, before: str, after: str) -> dict[str, Any]:
             for s in found.latencies
         ],
         "notes": found.notes,
-    }  # fmt: skip
+    })  # fmt: skip
+    return {"schema": SCHEMA, "before": before, "after": after, **told}
+
+
+def _concealed(value: Any) -> Any:
+    """With the secrets masked that stand in names and messages."""
+    if isinstance(value, str):
+        return concealed(value)
+    if isinstance(value, dict):
+        return {name: _concealed(inner) for name, inner in value.items()}
+    return [_concealed(inner) for inner in value] if isinstance(value, list) else value
 
 
 def as_text(found: Difference) -> list[str]:
@@ -86,7 +93,7 @@ def as_text(found: Difference) -> list[str]:
     if not found.any:
         alone = found.only_before or found.only_after
         lines.insert(0, f"The same tools, outcomes and findings{' in what both recordings have' if alone else ''}.")
-    return [visible(line) for line in lines]
+    return [visible(concealed(line)) for line in lines]
 
 
 def _words(results: list[Any]) -> str:
@@ -94,7 +101,7 @@ def _words(results: list[Any]) -> str:
 
 
 def hop_as_json(found: Crossing) -> dict[str, Any]:
-    return {
+    told: dict[str, Any] = _concealed({
         "schema": SCHEMA,
         "pairs": [
             {
@@ -106,7 +113,8 @@ def hop_as_json(found: Crossing) -> dict[str, Any]:
         ],
         "only_client": [{"operation": s.key.title, "flow": s.flow} for s in found.only_outer],
         "only_server": [{"operation": s.key.title, "flow": s.flow} for s in found.only_inner],
-    }  # fmt: skip
+    })  # fmt: skip
+    return told
 
 
 def hop_as_text(found: Crossing) -> list[str]:
@@ -122,4 +130,4 @@ def hop_as_text(found: Crossing) -> list[str]:
         if sides:
             lines.append(f"{title}: {len(sides)}")
             lines += [f"  {side.key.title}   {side.flow[:8]}" for side in sides[:20]]
-    return [visible(line) for line in lines]
+    return [visible(concealed(line)) for line in lines]

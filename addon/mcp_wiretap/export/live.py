@@ -6,6 +6,7 @@ from collections.abc import Callable
 from mcp_wiretap.export.account import Account, Details, account, details
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
+from mcp_wiretap.wire.secret import concealed, knowing
 
 MOST_OPEN = 1_000  # exchanges whose operation goes on: about 2 kB each. The oldest are told as they are
 MOST_TOLD = 5_000  # flows remembered, so that a later verdict does not tell them again
@@ -77,9 +78,18 @@ class Operations:
     def _close(self, flow: str) -> None:
         conversation = self._open[flow][0].conversation
         flows = [each for each in conversation.rounds if each in self._open] if conversation is not None else [flow]
-        told = [account(*self._open.pop(each)) for each in flows or [flow] if each in self._open]
+        told = [_masked(*self._open.pop(each)) for each in flows or [flow] if each in self._open]
         for each in told:
             self._told[each.flow] = None
         while len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
         self._tell(told)
+
+
+def _masked(exchange: Exchange, known: Details) -> Account:
+    """What is told of live traffic has no secrets in it: not in names, URIs, errors and baggage either."""
+    with knowing(exchange.secrets):
+        made = account(exchange, known)
+        made.name, made.uri, made.failure = (concealed(t) if t is not None else None for t in (made.name, made.uri, made.failure))
+        made.context = {name: concealed(value) for name, value in made.context.items()}
+        return made

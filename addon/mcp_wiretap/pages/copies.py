@@ -83,7 +83,7 @@ def as_case(subjects: list[Subject]) -> str:
     rules = dict.fromkeys(f.rule for subject in subjects for f in subject.record.findings if f.severity != "info")
     head = next((s for s in subjects if s.record.method), subjects[0])
     title = f"{head.record.method or head.whole.http_method} {head.record.name or ''} as it was on the wire".replace("  ", " ")
-    lines = [f"=== {visible(title)}"]
+    lines = [f"=== {visible(concealed(title))}"]
     lines.append(f"fires: {', '.join(rules)}" if rules else "only:")
     for subject in subjects:
         lines += _script(subject)

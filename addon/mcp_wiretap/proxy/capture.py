@@ -195,6 +195,8 @@ class Capture:
         self._replays: WeakKeyDictionary[HTTPFlow, tuple[str, int]] = WeakKeyDictionary()
         self.changes = Changes(self._tell_change, self.now)
         self._unfinished: Awaitable[None] | None = None  # the inspection of the change that was told last
+        self.leaving: Callable[[HTTPFlow, Request | None], None] | None = None  # asked before a request is compared
+        self.answer_leaving: Callable[[HTTPFlow], None] | None = None
         self.watches_ends = False  # whether an object at the end of the chain tells what leaves (`proxy.chain`)
 
     def now(self) -> float:
@@ -234,7 +236,12 @@ class Capture:
         self.changes.answer_came(flow)
 
     def request_leaves(self, flow: HTTPFlow, before: Request | None) -> None:
-        if flow.id in self._open:
+        if flow.id not in self._open:
+            return
+        try:
+            if self.leaving is not None:
+                self.leaving(flow, before)
+        finally:
             self.changes.sent(flow, self.trace_id(flow), self.limits.body, leaves=True, held=before)
 
     def response_head_leaves(self, flow: HTTPFlow) -> None:
@@ -252,10 +259,13 @@ class Capture:
 
     def response_leaves(self, flow: HTTPFlow, before: Answer | None) -> None:
         trace_id = self.trace_id(flow)
+        if self.answer_leaving is not None and before is not None:
+            self.answer_leaving(flow)
         if not self.changes.passed(flow, trace_id, self.limits.body, held=before):
             self.inspection.now("response", flow, partial(self.trace.arrived, trace_id))
 
-    def responseheaders(self, flow: HTTPFlow) -> None:
+    def responseheaders(self, flow: HTTPFlow, *, whole: bool = False) -> None:
+        """`whole`: the answer is kept back until it is whole, whatever it is."""
         response = flow.response
         assert response is not None
         trace_id = self.trace_id(flow)
@@ -265,6 +275,9 @@ class Capture:
         self._now("responseheaders", started, flow)
         if response.data.content is not None:
             return  # an addon made it (replay, map local): a callable would never be called
+        if whole:
+            response.stream = False
+            return
         events = is_event_stream(started.fields.first("content-type") or "")
         if events or passing.is_stream(flow, mcp=self.trace.is_mcp(trace_id)):
             tap = Tap(self, flow, trace_id, response.stream, events=events)

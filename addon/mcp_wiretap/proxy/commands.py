@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mitmproxy.types
-from mitmproxy import command, ctx, exceptions, flow
+from mitmproxy import command, ctx, exceptions, flow, hooks
 from mitmproxy.http import HTTPFlow
 from mitmproxy.log import ALERT
 
 from mcp_wiretap import explanation, selection
 from mcp_wiretap.pages import text as pages
-from mcp_wiretap.proxy import reporting
+from mcp_wiretap.proxy import editing, reporting
 from mcp_wiretap.proxy.options import Settings
 from mcp_wiretap.proxy.watch import Watch
 from mcp_wiretap.report.comment import shown
@@ -42,6 +42,10 @@ class Commands(ABC):
     @abstractmethod
     def settings(self) -> Settings:
         """The options of this moment."""
+
+    @abstractmethod
+    def by_hand(self, flow: HTTPFlow) -> None:
+        """A person changes this flow."""
 
     @abstractmethod
     def lost(self) -> dict[str, int]:
@@ -110,6 +114,33 @@ class Commands(ABC):
         _tell([text])
         return text
 
+    @command.command("mcp.edit")  # type: ignore[untyped-decorator]
+    def edit(self, flow: flow.Flow, pointer: str, value: str) -> str:
+        """Change a value of a request's params: a JSON Pointer below them (/arguments/city), and JSON or a text. Of a held
+        request the mirrored headers follow when it is resumed (mcp_remirror)."""
+        if not isinstance(flow, HTTPFlow):
+            raise exceptions.CommandError("mcp.edit: this is no HTTP flow")
+        try:
+            said = editing.edit(flow, pointer, value)
+        except ValueError as error:
+            raise exceptions.CommandError(f"mcp.edit: {error}") from error
+        return _edited(flow, said)
+
+    @command.command("mcp.answer")  # type: ignore[untyped-decorator]
+    def answer(self, flow: flow.Flow, *what: str) -> str:
+        """Answer a held request in the server's place, and resume it: a file with a result or a JSON-RPC response, or error CODE.
+        Of a held answer it takes the place."""
+        if not isinstance(flow, HTTPFlow) or not flow.intercepted:
+            raise exceptions.CommandError("mcp.answer: this flow is not held (mcp_intercept, intercept)")
+        found = self.find(flow)
+        try:
+            said = editing.answer(flow, found[1] if found is not None else None, list(what))
+        except (OSError, ValueError) as error:
+            raise exceptions.CommandError(f"mcp.answer: {error}") from error
+        self.by_hand(flow)
+        flow.resume()
+        return _edited(flow, said)
+
     @command.command("mcp.report")  # type: ignore[untyped-decorator]
     def report(self, flows: Sequence[flow.Flow], path: mitmproxy.types.Path) -> str:
         """Write a report of flows; the name's ending says the format: .json .jsonl .sarif .xml (JUnit) .html .txt."""
@@ -124,6 +155,12 @@ class Commands(ABC):
         said = f"{target}: {plural(counts['flows'], 'flow')}: {found}"
         _tell([said])
         return said
+
+
+def _edited(flow: HTTPFlow, said: str) -> str:
+    ctx.master.addons.trigger(hooks.UpdateHook([flow]))
+    _tell([shown(said, 300)])
+    return said
 
 
 def _listed(lines: list[str]) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """The options `mcp_*`: what they are called, what they may hold, and what the trace is made of by them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from mitmproxy.optmanager import OptManager
 from mcp_wiretap import expectation, project, selection
 from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.rule import Rule, RuleBook, RuleFile, Silence, find_rules
+from mcp_wiretap.steering import Break, GateLine, parse_break, parse_gate
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.wire.secret import safe
 
@@ -54,6 +55,21 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "mcp_socket", str, "",
         "Where their wrappers are heard: the path of a Unix socket; after `loopback:`, of a file that names a port and a secret. "
         "Default: MCP_WIRETAP_SOCKET, else .mcp-wiretap.sock in XDG_RUNTIME_DIR or the home folder.",
+    ),
+    (
+        "mcp_intercept", Sequence[str], [],
+        "Hold calls: [request|answer] METHOD [NAME] (* allowed), rule ID|FAMILY, or era legacy|modern. A held call runs into the "
+        "client's timeout; an answer that is held comes whole, its progress late.",
+    ),
+    (
+        "mcp_remirror", str, "on",
+        "After a person edited a held request: mirror anew those headers that agreed with the body before the edit. on or off.",
+    ),
+    (
+        "mcp_gate", Sequence[str], [],
+        "Refuse requests before they reach the server; the first line that fits decides: headers (what a server must refuse with "
+        "-32020), readonly (only tools whose definition has readOnlyHint true, which few have), deny METHOD [NAME], allow METHOD "
+        "[NAME]. What cannot be read is refused, too.",
     ),
     (
         "mcp_otlp_endpoint", str, "",
@@ -110,6 +126,9 @@ class Settings:
     mark: bool
     files: tuple[RuleFile, ...] = ()  # rules in plain Python files
     silences: tuple[Silence, ...] = ()
+    breaks: tuple[Break, ...] = ()
+    remirror: bool = True
+    gate: tuple[GateLine, ...] = ()
     told: tuple[str, ...] = ()  # what was not read or did not run, and what did; one line each
 
     @property
@@ -142,6 +161,9 @@ class Settings:
             options.mcp_mark,
             files,
             tuple(found.silences),
+            _lines("mcp_intercept", options.mcp_intercept, lambda line: _break(line, rules)),
+            _switch("mcp_remirror", options.mcp_remirror),
+            (*_lines("mcp_gate", options.mcp_gate, parse_gate), *found.gate),
             (*found.passed_over, *own.refused, *(f"rules of {found.path} ran: {file.path}" for file in own.files)),
         )
 
@@ -169,6 +191,26 @@ def _given(paths: Sequence[str]) -> list[RuleFile]:
         return [RuleFile.read(path) for path in paths]
     except ValueError as error:
         raise ValueError(f"mcp_rules: {error}") from None
+
+
+def _lines[T](name: str, values: Sequence[str], parse: Callable[[str], T]) -> tuple[T, ...]:
+    try:
+        return tuple(parse(value) for value in values)
+    except ValueError as error:
+        raise exceptions.OptionsError(f"{name}: {error}") from None
+
+
+def _break(line: str, rules: list[Rule]) -> Break:
+    found = parse_break(line)
+    if found.rule and not any(found.rule in (rule.id, rule.family) for rule in rules):
+        raise ValueError(f"{line!r} names no rule and no family of rules")
+    return found
+
+
+def _switch(name: str, value: str) -> bool:
+    if value.lower() not in ("on", "off", "true", "false"):
+        raise exceptions.OptionsError(f"{name}: {value!r} is neither on nor off")
+    return value.lower() in ("on", "true")
 
 
 def _positive(name: str, value: int) -> int:

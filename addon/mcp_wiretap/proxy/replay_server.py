@@ -24,7 +24,7 @@ from mcp_wiretap.replay.server import ORIGIN, Server, listening
 from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap.wire.secret import shown
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Replaying:
         for trouble in troubles:
             logger.warning("mcp_replay: %s", trouble)
         self._player = Player(script, fast=wanted.fast)
-        self._player.tell = lambda text: logger.log(ALERT, "mcp_replay: %s", one_line(text, 1_000))
+        self._player.tell = lambda text: logger.log(ALERT, "mcp_replay: %s", shown(text, 1_000))
         self._server = Server(self._player, listening("127.0.0.1", 0), lambda error: faults.note("replay", error))
         self._started: asyncio.Task[None] | None = None
         self._ways: dict[str, _Way] = {}
@@ -140,7 +140,8 @@ class Replaying:
         data = flow.request.data
         known = origin(flow.request.scheme, data.host, data.port)
         if self.wanted.forward and not self._player.knows(_asked(flow, known)):
-            logger.log(ALERT, "mcp_replay: not in the recording, forwarded: %s %s", flow.request.method, flow.request.pretty_url)
+            asked = shown(f"{flow.request.method} {flow.request.pretty_url}", 1_000)
+            logger.log(ALERT, "mcp_replay: not in the recording, forwarded: %s", asked)
             return
         self._ways[flow.id] = _Way(data.host, data.port, data.scheme)
         flow.request.headers[ORIGIN.decode()] = known

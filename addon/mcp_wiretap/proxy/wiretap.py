@@ -18,6 +18,7 @@ from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import Frozen
+from mcp_wiretap.proxy.holding import Holding
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
 from mcp_wiretap.proxy.replay_command import Repeating
@@ -47,6 +48,7 @@ class Wiretap(Commands, Repeating):
         self.telemetry: Telemetry | None = None
         self._capture: Capture | None = None
         self._dispatch: Dispatch | None = None
+        self._holding: Holding | None = None
         self._ends: tuple[First, BeforeSave, Last] | None = None
         self._frozen = Frozen()
         self._over = False
@@ -106,16 +108,19 @@ class Wiretap(Commands, Repeating):
     def requestheaders(self, flow: HTTPFlow) -> None:
         if flow.live and self._capture is not None and not self._over:
             self._capture.changes.came(flow)
+            if self._holding is not None:
+                self._holding.request_head(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        if self._holding is not None and flow.live and not self._over and self._holding.needed:
+            return self._holding.request(flow, lambda: self._played(flow))
         unfinished = None
         try:
             if flow.live and self._capture is not None and not self._over:
                 unfinished = self._capture.request(flow)
         finally:  # a fault of the trace must not let a request go to the real server
-            if flow.live and self.replaying is not None:
-                self.replaying.request(flow)
+            self._played(flow)
         # A filter may hold the request for what is found in it; else it goes on, and is looked at meanwhile.
         return unfinished if getattr(ctx.options, "intercept_active", False) else None
 
@@ -124,7 +129,8 @@ class Wiretap(Commands, Repeating):
         if self.replaying is not None:
             self.replaying.answered(flow)
         if self._capture is not None and self._capture.follows(flow) and not self._over:
-            self._capture.responseheaders(flow)
+            holds = self._holding is not None and self._holding.waits_for_answer(flow)
+            self._capture.responseheaders(flow, whole=holds)
 
     @fail_open
     def response(self, flow: HTTPFlow) -> Awaitable[None] | None:
@@ -133,6 +139,8 @@ class Wiretap(Commands, Repeating):
             self.replaying.over(flow)
         if self._capture is not None and self._capture.follows(flow):
             unfinished = self._capture.response(flow)
+            if self._holding is not None and self._holding.needed:
+                unfinished = self._holding.response(flow, unfinished)
         elif self.loaded is not None:
             self.loaded.took(flow)
         return _tell_when_done(unfinished, flow)
@@ -178,6 +186,11 @@ class Wiretap(Commands, Repeating):
             self._tap = Tap(ctx.options.mcp_socket, lambda: self._capture, self.faults)
             self._tap.start()
 
+    def _played(self, flow: HTTPFlow) -> None:
+        """Where a recording answers instead of the real servers, let it."""
+        if flow.live and self.replaying is not None:
+            self.replaying.request(flow)
+
     def _send_to(self, endpoint: str) -> None:
         """Send spans to another collector, or to none."""
         if endpoint:
@@ -191,6 +204,10 @@ class Wiretap(Commands, Repeating):
     def _spans_lost(self, number: int) -> None:
         if self.watch is not None:
             self.watch.inspector.count_dropped("spans", number)
+
+    def by_hand(self, flow: HTTPFlow) -> None:
+        if self._capture is not None:
+            self._capture.changes.ours(flow, "user")
 
     def lost(self) -> dict[str, int]:
         return {"spans": self.telemetry.dropped} if self.telemetry is not None else {}
@@ -235,7 +252,7 @@ class Wiretap(Commands, Repeating):
         if capture is None:
             return
         scripts = capture.changes.scripts = changes.other_scripts(self)
-        wanted = changes.may_change(scripts)
+        wanted = changes.may_change(scripts) or (self._holding is not None and self._holding.needed)
         if wanted and self._ends is None:
             faults = self.faults
             self._ends = First(capture, faults), BeforeSave(capture, faults), Last(capture, faults)
@@ -266,6 +283,7 @@ class Wiretap(Commands, Repeating):
             self.watch = Watch(settings, _tell, self.faults)
             self.loaded = Loaded(settings, _tell, self.faults)
             self._capture = Capture(self.watch, settings.limits, self.faults)
+            self._holding = Holding(self._capture, self.find, self.settings, self.faults)
             return
         self.watch.use(settings)
         self.loaded.use(settings)

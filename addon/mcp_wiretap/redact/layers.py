@@ -206,8 +206,8 @@ class _Base64:
             return _CONTROLS.search(self.data) is None
         try:
             self.data.decode()
-        except UnicodeDecodeError:
-            return False
+        except UnicodeDecodeError as error:
+            return error.end == len(self.data) and error.start >= len(self.data) - 3  # cut inside its last character
         return True
 
     def outward(self, edits: list[Edit]) -> list[Edit]:

@@ -8,8 +8,11 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+# The last string may lack its closing quote: messages are cut off.
 _TOKEN = re.compile(
-    rb'"(?P<string>[^"\\]*(?:\\.[^"\\]*)*)"|(?P<mark>[{}\[\],:])|(?P<number>-?[0-9][0-9.eE+-]*)|(?P<blank>\n\r?\n|\r\r)', re.S
+    rb'"(?P<string>[^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)|(?P<mark>[{}\[\],:])|(?P<number>-?[0-9][0-9.eE+-]*)'
+    rb"|(?P<blank>\n\r?\n|\r\r)",
+    re.S,
 )
 _OPEN = re.compile(rb"[{\[]")
 _DEEPEST = 500
@@ -43,6 +46,7 @@ def _document(data: bytes, begin: int) -> Generator[Leaf, None, int]:
     stack: list[str | int | None] = []  # of each open container: the member's name (None: none yet) or the item's number
     pending: bytes | None = None  # a string that may be a name
     place = (0, 0)
+    end = begin
     for token in _TOKEN.finditer(data, begin):
         kind = token.lastgroup
         if kind == "mark":
@@ -62,8 +66,8 @@ def _document(data: bytes, begin: int) -> Generator[Leaf, None, int]:
                 if not isinstance(stack[-1], int):
                     stack[-1] = _name(pending)
                     pending = None
-            elif mark == b"," and isinstance(stack[-1], int):
-                stack[-1] += 1
+            elif mark == b",":
+                stack[-1] = stack[-1] + 1 if isinstance(stack[-1], int) else None
         elif kind == "string":
             if pending is not None:
                 yield Leaf(_path(stack), *place, False)
@@ -71,8 +75,11 @@ def _document(data: bytes, begin: int) -> Generator[Leaf, None, int]:
         elif kind == "number":
             yield Leaf(_path(stack), token.start(), token.end(), True)
         elif kind == "blank" and data[token.end() : token.end() + 1] not in b' \t"{}[],':
-            return token.end()
-    return len(data)
+            break
+        end = token.end()
+    if pending is not None:  # it is cut off here
+        yield Leaf(_path(stack), *place, False)
+    return end
 
 
 def _path(stack: list[str | int | None]) -> tuple[str | int, ...]:

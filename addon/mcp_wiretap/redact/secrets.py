@@ -16,6 +16,7 @@ from typing import Any
 import re2
 
 from mcp_wiretap.wire import jose, opaque
+from mcp_wiretap.wire.secret import looks_random
 from mcp_wiretap.wire.secret.known import is_word
 
 SHORTEST = 8  # bytes; a shorter secret is replaced in its own place only: elsewhere it may be any word
@@ -102,7 +103,12 @@ class Secrets:
         position = 0
         while (match := self._pattern.search(data, position)) is not None:
             start = match.start()
-            secret = next((s for s in self._everywhere[data[start : start + _PREFIX]] if data.startswith(s, start)), None)
+            same = self._everywhere[data[start : start + _PREFIX]]
+            secret = next((s for s in same if data.startswith(s, start)), None)
+            if secret is None and any(s.startswith(data[start : start + len(s)]) for s in same):  # cut off with the text
+                if looks_random((rest := data[start:]).decode("latin-1")):
+                    found.append((start, len(data), self.placeholder(rest)))
+                break
             if secret is None:
                 position = start + 1
             else:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from mcp_wiretap.replay.credentials import is_credential, is_home, without_secrets
 from mcp_wiretap.replay.http import Lines, Place, Reply, Unreachable
 from mcp_wiretap.replay.likeness import canonical
 from mcp_wiretap.replay.script import MAX_BODY, Script, Take
@@ -34,7 +35,7 @@ _OWN = frozenset(
         b"accept-encoding", b"mcp-session-id", b"te", b"upgrade", b"expect",
     }
 )  # fmt: skip
-_CREDENTIALS = frozenset({b"authorization", b"cookie", b"proxy-authorization", b"x-api-key"})
+_MOST_TOLD = 100  # credentials that are named
 _ENDED = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -92,6 +93,7 @@ class Client:
         self.inspector = Inspector(judge)
         self.played: dict[Take, Played] = {}
         self.refused_questions: list[str] = []
+        self.left_out: dict[str, str] = {}  # credentials that were not sent: `header X-Api-Key` -> the origin that they belong to
         self._place, self._fast, self._patience = place, fast, patience
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         self._threads = Threads()
@@ -343,6 +345,10 @@ class Client:
             target = scene.post_target
         else:
             query = take.seen.target.partition("?")[2]
+            if query and not self._place.path and not is_home(take, self._place):
+                query, secret = without_secrets(query, self._script.inspector.secrets)
+                for name in secret:
+                    self._leave_out(take, f"parameter {name}")
             target = self._place.path or (take.path + (f"?{query}" if query else ""))
         if take.key == ("delete",) and scene is not None and scene.id is None:
             played.skipped = "the server gave no session that could be ended"
@@ -357,11 +363,15 @@ class Client:
     def _head(self, take: Take, body: Any) -> list[tuple[bytes, bytes]]:
         scene = self._threads.scene(take)
         given = {name.lower() for name, _ in self._headers}
-        home = take.seen.host == self._place.host and take.seen.port == self._place.port
+        home = is_home(take, self._place)
         headers = []
         for name, value in take.seen.fields.raw:
             lower = name.lower()
-            if lower in _OWN or lower in given or (lower in _CREDENTIALS and not home):
+            if lower in _OWN or lower in given:
+                continue
+            shown = name.decode("latin-1")
+            if not home and is_credential(take, shown, value.decode("latin-1"), self._script.inspector.secrets):
+                self._leave_out(take, f"header {shown}")
                 continue
             if lower == b"mcp-name":
                 value = self._threads.mirrored(value.decode("latin-1"), _single(take), body).encode("latin-1")
@@ -373,6 +383,10 @@ class Client:
         if scene is not None and scene.id is not None and not _is_initialize(take):
             headers.append((b"Mcp-Session-Id", scene.id.encode("latin-1")))
         return [*headers, *self._headers]
+
+    def _leave_out(self, take: Take, what: str) -> None:
+        if what.lower() not in map(str.lower, self.left_out) and len(self.left_out) < _MOST_TOLD:
+            self.left_out[what] = take.origin
 
     def _last_event_id(self, recorded: str) -> str:
         for take, played in self.played.items():

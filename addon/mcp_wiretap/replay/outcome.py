@@ -11,6 +11,7 @@ from mcp_wiretap.trace.finding import Finding
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jsonrpc
+from mcp_wiretap.wire.secret import concealed, knowing
 
 type Outcome = Literal["same", "changed", "failed"]
 _RANK: dict[Outcome, int] = {"same": 0, "changed": 1, "failed": 2}
@@ -56,6 +57,7 @@ class Report:
     new: list[FoundOnce]
     gone: list[FoundOnce]
     stopped: str | None = None  # why it was not played to its end
+    left_out: dict[str, str] = field(default_factory=dict)  # credentials not sent, and the origin that they belong to
 
     @property
     def good(self) -> bool:
@@ -67,6 +69,14 @@ class Report:
     @property
     def other_era(self) -> bool:
         return "unknown" not in (self.era_was, self.era_now) and self.era_was != self.era_now
+
+    @property
+    def told_left_out(self) -> str:
+        """What was left out, in a sentence; "" where nothing was."""
+        if not self.left_out:
+            return ""
+        homes = ", ".join(dict.fromkeys(self.left_out.values()))
+        return f"not sent, as they go only to {homes}: {', '.join(self.left_out)}"
 
     def count(self, outcome: Outcome) -> int:
         return sum(operation.outcome == outcome for operation in self.operations)
@@ -86,12 +96,25 @@ class Report:
             "server": {"recorded": self.server_was, "live": self.server_now},
             "findings": {"new": list(map(_finding_json, self.new)), "gone": list(map(_finding_json, self.gone))},
             "stopped": self.stopped,
+            "left_out": list(self.left_out),
             "summary": {outcome: self.count(outcome) for outcome in _RANK},
         }  # fmt: skip
 
 
 def report_of(script: Script, client: Client, stopped: Stopped | None = None) -> Report:
-    """Compare what was played with the recording."""
+    """Compare what was played with the recording. Secrets are masked, those that either side has shown included."""
+    with knowing(script.inspector.secrets, client.inspector.secrets):
+        report = _report_of(script, client, stopped)
+        for operation in report.operations:
+            operation.request = concealed(operation.request)
+            operation.name = concealed(operation.name) if operation.name is not None else None
+            operation.error = concealed(operation.error) if operation.error is not None else None
+            operation.notes = [concealed(note) for note in operation.notes]
+        report.stopped = concealed(report.stopped) if report.stopped is not None else None
+        return report
+
+
+def _report_of(script: Script, client: Client, stopped: Stopped | None) -> Report:
     played = [client.played[take] for take in client.takes if take in client.played]
     operations = [_operation(group, client) for group in _groups(played)]
     was, now = _endpoint(script.inspector, client.takes), _endpoint(client.inspector, None)
@@ -100,7 +123,17 @@ def report_of(script: Script, client: Client, stopped: Stopped | None = None) ->
     if stopped is not None and stopped.era is not None:
         now = (stopped.era, now[1])
     told = [operation for operation in operations if operation is not None]
-    return Report(told, was[0], now[0], was[1], now[1], new, gone, str(stopped) if stopped is not None else None)
+    return Report(
+        told,
+        was[0],
+        now[0],
+        was[1],
+        now[1],
+        new,
+        gone,
+        str(stopped) if stopped is not None else None,
+        client.left_out,
+    )
 
 
 def _groups(played: Iterable[Played]) -> list[list[Played]]:

@@ -19,6 +19,8 @@ def text_of(report: Report) -> str:
     lines += [_finding("gone", found) for found in report.gone]
     if report.stopped is not None:
         lines.append(f"stopped  {report.stopped}")
+    if report.left_out:
+        lines.append(f"{report.told_left_out}")
     counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in ("same", "changed", "failed"))
     number = len(report.operations)
     lines.append(

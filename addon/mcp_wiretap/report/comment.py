@@ -46,6 +46,8 @@ def _comment(exchange: Exchange) -> str:
         line += f" {took}"
     if place := mrtr(exchange):
         line += f" (MRTR {place})"
+    if exchange.held:
+        line += f" ({exchange.held})"
     if exchange.change is not None:
         line += f" ({change.short(exchange.change)})"
     return line + _finding(exchange)

@@ -30,7 +30,11 @@ def encode(value: Any) -> str:
 
 def text(value: str) -> str:
     """Text from the wire, its secrets masked, encodable as UTF-8 and of bounded length."""
-    value = concealed(value)
+    return own(concealed(value))
+
+
+def own(value: str) -> str:
+    """Text that holds no secret: ids of ours, what rules say (masked already)."""
     if len(value) > LONGEST:
         value = f"{value[:LONGEST]}… ({len(value)} characters)"
     return safe(value)
@@ -52,7 +56,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
     mcp = exchange.kind == "mcp"
     conversation = exchange.conversation
     head = encode({
-        "id": text(exchange.flow),
+        "id": own(exchange.flow),
         "input": input_,
         "index": index,
         "kind": exchange.kind,
@@ -71,7 +75,7 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
         "outcome": exchange.outcome,
         "error_code": exchange.error_code,
         "error_message": optional(exchange.error_message),
-        "conversation": text(conversation.id) if conversation is not None else None,
+        "conversation": own(conversation.id) if conversation is not None else None,
         "round": exchange.round,
         "headers": [_header(check) for check in exchange.header_checks],
         "changed": change.record(exchange.change),
@@ -97,7 +101,7 @@ def _endpoint_of(exchange: Exchange) -> str | None:
 
 def _header(check: HeaderCheck) -> dict[str, str | None]:
     return {
-        "header": text(check.header),
+        "header": own(check.header),
         "raw": optional(check.raw),
         "decoded": optional(check.decoded),
         "body": optional(check.body),
@@ -124,12 +128,13 @@ def finding_line(finding: Finding, input_: str) -> str:
         "rule": finding.rule,
         "severity": finding.severity,
         "party": finding.party,
-        "message": text(finding.message),
+        "message": own(finding.message),
         "input": input_,
-        "flow": text(finding.flow),
-        "related": [text(flow) for flow in finding.related],
+        "flow": own(finding.flow),
+        "related": [own(flow) for flow in finding.related],
         "evidence": [
-            {"where": text(e.where), "value": text(e.value), "expected": optional(e.expected)} for e in finding.evidence
+            {"where": own(e.where), "value": own(e.value), "expected": None if e.expected is None else own(e.expected)}
+            for e in finding.evidence
         ],
         "spec": finding.spec,
     })  # fmt: skip
@@ -138,18 +143,18 @@ def finding_line(finding: Finding, input_: str) -> str:
 def conversation_line(conversation: Conversation, input_: str) -> str:
     """One object of `conversations`."""
     return encode({
-        "id": text(conversation.id),
+        "id": own(conversation.id),
         "input": input_,
         "endpoint": text(conversation.endpoint.url),
         "method": optional(conversation.method),
         "name": optional(conversation.name),
         "status": conversation.status,
-        "rounds": [text(flow) for flow in conversation.rounds],
+        "rounds": [own(flow) for flow in conversation.rounds],
         "started": moment(conversation.started),
         "ended": moment(conversation.ended),
         "client_ms": round(conversation.client_ms, 3),
         "links": [
-            {"from": text(link.earlier), "to": text(link.later), "by": link.by, "confidence": link.confidence}
+            {"from": own(link.earlier), "to": own(link.later), "by": link.by, "confidence": link.confidence}
             for link in conversation.links
         ],
     })  # fmt: skip
@@ -179,9 +184,9 @@ def endpoint_line(endpoint: Endpoint, input_: str) -> str:
 
 def unchecked_line(flow: str, unchecked: Unchecked) -> str:
     """One object of `unchecked`."""
-    return encode({"flow": text(flow), "what": text(unchecked.what), "why": text(unchecked.why)})
+    return encode({"flow": own(flow), "what": text(unchecked.what), "why": text(unchecked.why)})
 
 
 def fault_line(flow: str | None, where: str, error: str) -> str:
     """One object of `faults`: where in our own code something went wrong."""
-    return encode({"flow": optional(flow), "where": text(where), "error": text(error)})
+    return encode({"flow": optional(flow), "where": own(where), "error": text(error)})

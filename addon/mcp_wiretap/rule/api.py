@@ -288,7 +288,7 @@ def _shown(where: str, value: Any) -> str:
     if value is None:
         return "(absent)"
     if not isinstance(value, str):  # secrets are strings
-        return shown(dumps(value, most=_LONGEST + 1, shown=hidden), _LONGEST)
+        return shown(dumps(hidden("", value), most=_LONGEST + 1, shown=hidden), _LONGEST)
     tail = where.rpartition(":")[2]
     *within, name = tail.split("/")
     entered = not ENTERED.isdisjoint(within)

@@ -156,6 +156,7 @@ class HeaderCheck:
     expected: str | None = None  # what the header should read
     problems: frozenset[str] = frozenset()  # all that is wrong with it, in the words of `mirror`; a verdict says but one
     doubt: str = ""  # why its faults are less than certain
+    secret: bool = False  # of an argument that its tool declares as secret: the values are masked
 
 
 @dataclass(slots=True, frozen=True)
@@ -251,6 +252,7 @@ class Exchange:
     change: Change | None = None
     at_server: Exchange | None = None  # with the request as the server was given it
     at_client: Exchange | None = None  # with the answer as the client got it
+    held: str = ""  # at the proxy, by the user: since when, in words; "" once it goes on
     judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False
     # A settled summary, so that everything that is shown survives release().

@@ -7,7 +7,7 @@ from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.view.yaml import note, scalar
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import ENTERED, concealed, is_secret, mask, visible
+from mcp_wiretap.wire.secret import ENTERED, IN_SCHEMAS, concealed, hidden, is_secret, mask, visible
 
 VALUES = 5_000  # JSON values shown: writing them takes some 20 ms, in which the proxy does nothing else
 TEXT = 4_000  # characters of one string
@@ -78,8 +78,8 @@ def visible_json(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
-def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False) -> Any:
-    """A copy with secrets masked, within the budget."""
+def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False, of: str = "") -> Any:
+    """A copy with secrets masked, within the budget. `of`: the name of the member that it is the value of."""
     budget.values -= 1
     if isinstance(item, str):
         item = concealed(item)
@@ -96,8 +96,13 @@ def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False)
                 budget.cut = True
                 made["…"] = f"{plural(len(item) - len(made), 'more member')}"
                 break
-            secret = isinstance(inner, str) and is_secret(name, inner, entered)
-            made[name] = mask(inner) if secret else shortened(inner, budget, depth + 1, entered or name in ENTERED)
+            if isinstance(inner, str) and is_secret(name, inner, entered, of, item):
+                made[name] = mask(inner)
+            elif isinstance(inner, int):
+                made[name] = hidden(name, inner)
+            else:
+                within = of if name in IN_SCHEMAS else name
+                made[name] = shortened(inner, budget, depth + 1, entered or name in ENTERED, within)
         return made
     if isinstance(item, list):
         listed: list[Any] = []
@@ -106,6 +111,9 @@ def shortened(item: Any, budget: _Budget, depth: int = 0, entered: bool = False)
                 budget.cut = True
                 listed.append(f"… {len(item) - len(listed)} more")
                 break
-            listed.append(shortened(inner, budget, depth + 1, entered))
+            if isinstance(inner, str) and is_secret(of, inner, entered):
+                listed.append(mask(inner))
+            else:
+                listed.append(shortened(inner, budget, depth + 1, entered, of))
         return listed
     return item

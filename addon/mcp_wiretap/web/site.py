@@ -6,11 +6,12 @@ Nothing here holds the event loop for long: rows are made a few at a time, and `
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, Concatenate
 
 from markupsafe import Markup
 
@@ -28,6 +29,7 @@ from mcp_wiretap.trace.summary.clientele import CLIENTELE
 from mcp_wiretap.view.subject import Subject
 from mcp_wiretap.web.render import fragment
 from mcp_wiretap.web.source import Source
+from mcp_wiretap.wire.secret import knowing
 
 WINDOW = 200  # rows of a page; older ones on demand
 SLICE = 0.004  # seconds of work between two looks at the network
@@ -78,6 +80,17 @@ class Window:
     shown: int = 0
 
 
+def _knowing[**P, T](method: Callable[Concatenate["Site", P], T]) -> Callable[Concatenate["Site", P], T]:
+    """What a method shows is masked by what the traces know to be secret."""
+
+    @wraps(method)
+    def inside(site: "Site", /, *args: P.args, **named: P.kwargs) -> T:
+        with site.knowing():
+            return method(site, *args, **named)
+
+    return inside
+
+
 class Site:
     def __init__(self, source: Source, flow_of: Callable[[str], Any]) -> None:
         """`flow_of(id)` gives mitmproxy's flow, None where it has it no more."""
@@ -103,6 +116,10 @@ class Site:
             self.source.fault("pages: reading a flow again", error)
             return None
 
+    def knowing(self) -> AbstractContextManager[None]:
+        """Inside, texts are masked by what the traces know to be secret."""
+        return knowing(*(inspector.secrets for inspector in self.source.inspectors()))
+
     def tick(self) -> tuple[bool, dict[str, Exchange]]:
         """Take over what has happened: whether the set of traces changed, and the exchanges that did."""
         renewed = self.traces.follow(self.source.inspectors()) or self._renewed
@@ -123,6 +140,10 @@ class Site:
 
     async def page(self, name: str, query: Mapping[str, str]) -> str:
         await self.settle()
+        with self.knowing():
+            return await self._page(name, query)
+
+    async def _page(self, name: str, query: Mapping[str, str]) -> str:
         chosen = Filter.of(query)
         context: dict[str, Any] = {
             "page": name,
@@ -156,6 +177,7 @@ class Site:
             context["wanted_state"] = query.get("state", "")
         return context
 
+    @_knowing
     def summary(self) -> dict[str, Any]:
         return overview.summary(self.traces) | {"live": self.live}
 
@@ -164,6 +186,7 @@ class Site:
         """Whether traffic may come, or has: not where there is nothing but files."""
         return len(self.traces.ledgers) < 2 or bool(self.traces.ledgers[0].flows)
 
+    @_knowing
     def choices(self) -> dict[str, list[tuple[str, str]]]:
         """What the selects of all pages offer: (value, words)."""
         scopes = [(url, f"{name} · {url}") for url, name in self._scopes()]
@@ -201,6 +224,10 @@ class Site:
     # Rows
 
     async def rows(self, name: str, query: Mapping[str, str]) -> Window:
+        with self.knowing():
+            return await self._rows(name, query)
+
+    async def _rows(self, name: str, query: Mapping[str, str]) -> Window:
         chosen = Filter.of(query)
         match name:
             case "protocol" | "network" | "streams":
@@ -297,6 +324,7 @@ class Site:
     def _of_row(self, name: str, ledger: Ledger, exchange: Exchange) -> list[Exchange]:
         return ledger.rounds(exchange) if name == "protocol" else [exchange]
 
+    @_knowing
     def row(self, name: str, ledger: Ledger, exchange: Exchange) -> dict[str, Any]:
         match name:
             case "protocol":
@@ -306,6 +334,7 @@ class Site:
             case _:
                 return streams.row(ledger, exchange, self.traces.zone)
 
+    @_knowing
     def row_html(self, name: str, row: dict[str, Any]) -> Markup:
         return Markup(fragment(f"row/{name}.html", row=row))
 
@@ -322,6 +351,7 @@ class Site:
         ]
         return sorted([*rows, *entries], key=lambda r: r["at"], reverse=True)
 
+    @_knowing
     def new_announcements(self, known: dict[int, int], chosen: Filter) -> list[dict[str, Any]]:
         """Rows of what servers announced since the last time; `known` is brought up to date."""
         found: list[Any] = []
@@ -341,6 +371,7 @@ class Site:
 
     # An opened row
 
+    @_knowing
     def detail(self, name: str, key: str, query: Mapping[str, str] | None = None) -> str | None:
         """HTML of an opened row; None where there is no such row (any more)."""
         zone = self.traces.zone
@@ -379,6 +410,7 @@ class Site:
         operation = ledger.head(exchange).flow if exchange.kind == "mcp" else None
         return fragment("open/network.html", d=network.detail(exchange, subject, zone, operation))
 
+    @_knowing
     def copy(self, what: str, key: str) -> str | None:
         """A row to take along: json, curl or case."""
         place = self.traces.find(key)

@@ -14,6 +14,7 @@ from mcp_wiretap.compare.hop import Hops, pair
 from mcp_wiretap.compare.profile import Profile
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.trace.judge import Judge
+from mcp_wiretap.wire.secret import KnownSecrets, knowing
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -22,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in paths:
         check_readable(path)
     damaged: list[str] = []
+    secrets: list[KnownSecrets] = []
 
     def watched[W: Judge](path: str, watcher: Callable[[Judge], W]) -> W:
         recording = Recording(Path(path))
@@ -31,21 +33,26 @@ def run(arguments: argparse.Namespace) -> int:
             made.append(watcher(book))
             return made[0]
 
-        follow([recording], chosen, lambda _: None, wrap=wrap)
+        inspector, _ = follow([recording], chosen, lambda _: None, wrap=wrap)
+        secrets.append(inspector.secrets)
         if recording.damage:
             damaged.append(f"{path}: {recording.damage}")
         return made[0]
 
     if arguments.hop:
-        crossing = pair(watched(paths[0], Hops), watched(paths[1], Hops))
-        data, lines, different, breaking = render.hop_as_json(crossing), render.hop_as_text(crossing), True, False
+        outer, inner = watched(paths[0], Hops), watched(paths[1], Hops)
+        with knowing(*secrets):
+            crossing = pair(outer, inner)
+            data, lines = render.hop_as_json(crossing), render.hop_as_text(crossing)
         different = any(one.changes for one in crossing.pairs) or bool(crossing.only_outer or crossing.only_inner)
+        breaking = False
     else:
         before, after = watched(paths[0], Profile), watched(paths[1], Profile)
         before.close()
         after.close()
-        found = compare(before, after)
-        data, lines = render.as_json(found, *paths), render.as_text(found)
+        with knowing(*secrets):
+            found = compare(before, after)
+            data, lines = render.as_json(found, *paths), render.as_text(found)
         different, breaking = found.any, found.breaking
     with destination(arguments.output, inputs=paths) as out:
         if arguments.format == "json":

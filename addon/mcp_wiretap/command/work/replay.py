@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
             out.write(text_of(report))
     if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):
         say(report.stopped)
+    if report.left_out:
+        say(f"{report.told_left_out}; --header sends one all the same")
     return 0 if report.good else 1
 
 

@@ -13,7 +13,7 @@ from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
 from mcp_wiretap.rule import RuleBook
-from mcp_wiretap.wire.secret import visible
+from mcp_wiretap.wire.secret import concealed, visible
 
 MOST_TRIED = 100  # ports after the first
 
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     servers = []
     for part, sock in zip(parts, sockets, strict=True):
         player = Player(script, fast=arguments.timing == "fast", endpoint=part)
-        player.tell = lambda text: say(text[:1_000])
+        player.tell = lambda text: say(concealed(text[:1_000]))
         servers.append((Server(player, sock, _fault), part))
     return asyncio.run(_serve(servers, script))
 

@@ -158,6 +158,10 @@ class Tools(Tracker):
             elif self._refused and isinstance(name := request.params.get("name"), str):
                 self._refused.get(_client(request.exchange), {}).pop(name, None)
 
+    def definition(self, exchange: Exchange, name: str) -> ToolDefinition | None:
+        """The definition of a tool that the client of this exchange had seen."""
+        return self._view(exchange, name).definition
+
     # For the pages
 
     def history(self, url: str, name: str) -> list[ToolDefinition]:

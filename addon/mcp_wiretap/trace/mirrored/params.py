@@ -16,7 +16,7 @@ from mcp_wiretap.trace.schema.annotations import Mirror, is_unsafe
 from mcp_wiretap.wire import headers as wire
 from mcp_wiretap.wire.headers import Comparison, Fields
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps
-from mcp_wiretap.wire.secret import mask
+from mcp_wiretap.wire.secret import know, mask
 
 # What an older definition may explain.
 _WRONG = frozenset(
@@ -106,6 +106,19 @@ def _against(definition: ToolDefinition, request: Message, fields: Fields, doubt
             yield syntax(found, lower, fields)
 
 
+def text_of(mirror: Mirror, arguments: Any) -> str | None:
+    """What the header of a parameter must say, before it is encoded; None where there must be no header."""
+    value = _at(arguments, mirror.path)
+    if value is _ABSENT or value is None:
+        return None
+    if mirror.type == "boolean":
+        return ("true" if value else "false") if isinstance(value, bool) else None
+    if mirror.type == "string":
+        return value if isinstance(value, str) else None
+    number = _integer(value)
+    return f"{number:f}" if isinstance(number, Decimal) else None if number is None else str(number)
+
+
 _ABSENT = object()
 
 
@@ -185,8 +198,11 @@ def _text(value: Any) -> str:
 
 
 def _hidden(check: HeaderCheck, mirror: Mirror) -> HeaderCheck:
-    """The values of a parameter that is a secret are never shown."""
+    """The values of a parameter that is a secret are never shown, here and elsewhere."""
     if mirror.secret:
+        check.secret = True
+        for value in (check.raw, check.decoded, check.body):
+            know(value)
         check.raw, check.decoded, check.body, check.expected = (
             mask(v) if v is not None else None for v in (check.raw, check.decoded, check.body, check.expected)
         )

@@ -82,7 +82,7 @@ class Logs(Tracker):
         exchange, params = message.exchange, message.params
         asked, by = _asked(exchange)
         data = params.get("data")
-        text = data if isinstance(data, str) else dumps(data, most=DATA + 1, shown=hidden)
+        text = data if isinstance(data, str) else dumps(hidden("data", data), most=DATA + 1, shown=hidden)
         self.count += 1
         self.entries.append(
             LogEntry(

@@ -8,7 +8,7 @@ exports and replays alike.
   and trackers are always called so) it goes by what the trace knows, too.
 """
 
-from mcp_wiretap.wire.secret.known import KnownSecrets, knowing
+from mcp_wiretap.wire.secret.known import KnownSecrets, know, knowing
 from mcp_wiretap.wire.secret.masking import (
     IN_SCHEMAS,
     LABELS,
@@ -51,6 +51,7 @@ __all__ = [
     "is_number_member",
     "is_parameter",
     "is_secret",
+    "know",
     "knowing",
     "looks_random",
     "looks_secret",

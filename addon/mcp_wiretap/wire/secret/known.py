@@ -5,6 +5,7 @@ A trace has one `KnownSecrets`. It learns from heads and bodies as they come (`I
 `concealed` goes by: whatever is shown, written or told of a trace is made inside of it.
 """
 
+import base64
 import json
 import re
 from collections import OrderedDict
@@ -16,7 +17,7 @@ from urllib.parse import quote, unquote
 from mcp_wiretap.wire.pace import breathe
 from mcp_wiretap.wire.secret import names
 from mcp_wiretap.wire.secret.spelling import mask
-from mcp_wiretap.wire.secret.texts import parameters
+from mcp_wiretap.wire.secret.texts import parameters, passwords_of_urls
 from mcp_wiretap.wire.secret.visible import visible
 
 SHORTEST = 8  # characters; a shorter secret is masked in its own place only: elsewhere it may be any word
@@ -24,6 +25,10 @@ LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats i
 MOST = 4_000  # secrets that are remembered, the oldest leave
 _MOST_READ = 1 << 20  # characters of one body that are searched
 _HEAD = 8
+_REMEMBERED, _MOST_REMEMBERED = 200, 2_000  # characters of a text, texts
+_SHORTEST_BASE64 = 12  # characters: of eight bytes
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{12,20000}={0,2}")
+_STANDARD = str.maketrans("-_", "+/", "=")
 _EVERY = 64  # members between two rests
 # Where a secret may begin: not inside a word, but after an escape.
 _STARTS = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?=\S.{7})", re.S)
@@ -69,6 +74,7 @@ class KnownSecrets:
     def __init__(self) -> None:
         self._spellings: OrderedDict[str, list[str]] = OrderedDict()  # secret -> how it may be written
         self._by_head: dict[str, list[tuple[str, str]]] = {}  # first characters -> (spelling, its mask), the longest first
+        self._looked_at: dict[str, str] = {}  # the same texts come with every flow
 
     def __len__(self) -> int:
         return len(self._spellings)
@@ -98,9 +104,19 @@ class KnownSecrets:
 
     def masked(self, text: str) -> str:
         """The text with these secrets masked, also one that is cut by an ellipsis or by the end of the text."""
-        by_head = self._by_head
-        if not by_head or len(text) < SHORTEST:
+        if not self._by_head or len(text) < SHORTEST:
             return text
+        if len(text) > _REMEMBERED:
+            return self._mask(text)
+        found = self._looked_at.get(text)
+        if found is None:
+            if len(self._looked_at) >= _MOST_REMEMBERED:
+                self._looked_at.clear()
+            found = self._looked_at[text] = self._mask(text)
+        return found
+
+    def _mask(self, text: str) -> str:
+        by_head = self._by_head
         parts: list[str] = []
         position = 0
         for match in _STARTS.finditer(text):
@@ -111,18 +127,28 @@ class KnownSecrets:
                 end = start + len(spelling)
                 if not text.startswith(spelling, start):
                     rest = text[start:end].partition("…")[0]
-                    if not (
-                        len(rest) >= _HEAD
-                        and (start + len(rest) == len(text) or len(rest) < end - start)
-                        and spelling.startswith(rest)
-                        and text[start + len(rest) : start + len(rest) + 1] in ("", "…")
-                    ):
-                        continue
                     end = start + len(rest)
+                    if len(rest) < _HEAD or not spelling.startswith(rest) or not _looks_cut(rest, text[end : end + 1]):
+                        continue
                 parts += (text[position:start], instead)
                 position = end
                 break
-        return "".join((*parts, text[position:])) if parts else text
+        text = "".join((*parts, text[position:])) if parts else text
+        return _BASE64.sub(self._masked_base64, text) if len(text) >= _SHORTEST_BASE64 else text
+
+    def _masked_base64(self, match: re.Match[str]) -> str:
+        """A run of Base64 in which one of the secrets stands."""
+        run = match.group()
+        plain = run.translate(_STANDARD)
+        try:
+            inner = base64.b64decode(plain[: len(plain) // 4 * 4]).decode("latin-1")
+        except ValueError:
+            return run
+        for found in _STARTS.finditer(inner):
+            start = found.start()
+            if any(inner.startswith(spelling, start) for spelling, _ in self._by_head.get(inner[start : start + _HEAD], ())):
+                return mask(run)
+        return run
 
     # What a trace brings
 
@@ -130,6 +156,8 @@ class KnownSecrets:
         """The secrets of a head."""
         for name, value in fields:
             if names.header(name) == "nothing":
+                if "@" in value:
+                    self._learn_urls(value)
                 continue
             lower = name.lower()
             if lower in ("cookie", "set-cookie"):
@@ -148,8 +176,14 @@ class KnownSecrets:
             if names.is_parameter(name, value):
                 self.add(unquote(value.replace("+", " ")))
 
+    def _learn_urls(self, text: str) -> None:
+        for password in passwords_of_urls(text):
+            self.add(unquote(password))
+
     def learn_body(self, body: bytes) -> None:
         """The same of a body as it came, without its content coding."""
+        if b"@" in body and b":/" in body:
+            self._learn_urls(body[:_MOST_READ].decode("utf-8", "replace"))
         lower = body[:_MOST_READ].lower()
         for hint in _HINTS_IN_BYTES:
             if hint in lower:
@@ -160,6 +194,8 @@ class KnownSecrets:
         """The secrets of a body, by the names of members and of parameters; it may be cut off."""
         if len(text) > _MOST_READ:
             text = text[:_MOST_READ]
+        if "@" in text and ":/" in text:
+            self._learn_urls(text)
         lower = text.lower()
         for hint in _HINTS:
             if hint in lower:
@@ -179,6 +215,12 @@ class KnownSecrets:
             self.learn_query(text)
 
 
+def _looks_cut(rest: str, after: str) -> bool:
+    """Whether the beginning of a secret is all that is left of one. A state may begin with the name of the tool that it is of,
+    and a name is no secret."""
+    return names.looks_random(rest) if not after else after == "…" and not names.is_readable(rest)
+
+
 def _read(raw: str) -> str:
     """The content of a JSON string, which may be cut off."""
     if "\\" not in raw:
@@ -190,17 +232,24 @@ def _read(raw: str) -> str:
     return str(read)
 
 
-_CURRENT: ContextVar[KnownSecrets | None] = ContextVar("known secrets", default=None)
+_CURRENT: ContextVar[tuple[KnownSecrets, ...]] = ContextVar("known secrets", default=())
 
 
-def current() -> KnownSecrets | None:
-    """The secrets of the trace that is being followed or told of; None outside of one."""
+def current() -> tuple[KnownSecrets, ...]:
+    """The secrets of the traces that are being followed or told of."""
     return _CURRENT.get()
 
 
+def know(secret: str | None) -> None:
+    """What is being followed has shown a secret by other signs than its name."""
+    if secret is not None:
+        for known in _CURRENT.get():
+            known.add(secret)
+
+
 @contextmanager
-def knowing(known: KnownSecrets) -> Iterator[None]:
-    """What is masked inside goes by the secrets of a trace, too: `with knowing(exchange.secrets): ...`."""
+def knowing(*known: KnownSecrets) -> Iterator[None]:
+    """What is masked inside goes by the secrets of these traces, too: `with knowing(exchange.secrets): ...`."""
     token = _CURRENT.set(known)
     try:
         yield

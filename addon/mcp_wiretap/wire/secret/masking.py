@@ -17,6 +17,7 @@ from mcp_wiretap.wire.secret.visible import one_line
 STAND_INS = frozenset({"(absent)", "(not kept)", "(redeemed)", "(the same)"})
 _DEEPEST = 200
 _BEYOND = 2_000
+_LISTED = 2_000  # items of a list that are looked into
 _REMEMBERED = 300  # characters of a text whose secrets are remembered: the same words come with every flow
 IN_SCHEMAS = frozenset({"default", "const", "example", "examples", "enum"})  # values of what a schema describes
 LABELS = ("name", "key", "header")  # members that name what stands beside them in `value`
@@ -39,27 +40,32 @@ def masked(value: Any, depth: int = 0, entered: bool = False, of: str = "") -> A
         return "(nested too deep to show)"
     if isinstance(value, dict):
         return {
-            k: hidden(k, v, entered, of, value)
+            k: _leaf(k, v, entered, of, value)
             if isinstance(v, str | int)
             else masked(v, depth + 1, entered or k in ENTERED, of if k in IN_SCHEMAS else k)
             for k, v in value.items()
         }
     if isinstance(value, list):
-        return [
-            hidden(of, v, entered) if isinstance(v, str | int | float) and of else masked(v, depth + 1, entered, of)
-            for v in value
-        ]
+        return [_leaf(of, v, entered) if isinstance(v, str | int) else masked(v, depth + 1, entered, of) for v in value]
     return concealed(value) if isinstance(value, str) else value
 
 
-def hidden(name: str, value: Any, entered: bool = False, of: str = "", beside: dict[str, Any] | None = None) -> Any:
-    """The value of a member as it may be shown: masked where it is a secret by its name. (`shown` of `jsonrpc.dumps`.) `of` is
-    the name of the member that it belongs to, `beside` that member."""
+def hidden(name: str, value: Any, entered: bool = False) -> Any:
+    """The value of a member as it may be shown: masked where it is a secret by its name. (`shown` of `jsonrpc.dumps`, which
+    comes to what is inside later: only what can be told here alone, by the names around it, is masked in it.)"""
+    if isinstance(value, str | int):
+        return _leaf(name, value, entered)
+    if isinstance(value, dict):
+        return {k: _leaf(k, v, entered, name, value) if isinstance(v, str) else v for k, v in value.items()}
+    if isinstance(value, list):
+        return [hidden(name, v, entered) for v in value[:_LISTED]] + value[_LISTED:]
+    return value
+
+
+def _leaf(name: str, value: str | int, entered: bool = False, of: str = "", beside: dict[str, Any] | None = None) -> Any:
     if isinstance(value, str):
         return mask(value) if value and is_secret(name, value, entered, of, beside) else concealed(value)
-    if isinstance(value, int) and is_number_member(name, value):
-        return mask(str(value))
-    return value
+    return mask(str(value)) if is_number_member(name, value) else value
 
 
 def is_secret(name: str, value: str, entered: bool = False, of: str = "", beside: dict[str, Any] | None = None) -> bool:
@@ -84,8 +90,7 @@ def concealed(text: str) -> str:
     """A text with the secrets in it masked, the rest as it was: what is known to be secret in this trace (`knowing`), bearer
     tokens, private keys, passwords of URLs, `password=...`, parameters of URLs. The one function for any text from the wire
     that is shown, written or told."""
-    known = current()
-    if known is not None:
+    for known in current():
         text = known.masked(text)
     return _remembered(text) if len(text) <= _REMEMBERED else _conceal(text)
 

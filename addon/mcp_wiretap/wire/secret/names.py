@@ -201,8 +201,8 @@ def is_parameter(name: str, value: str) -> bool:
     if said != "perhaps":
         return False
     if name.lower() in _PERHAPS_PARAMETERS:
-        return len(value) >= 8 and not _is_readable(value)
-    return looks_random(value) or (len(value) >= 16 and not _is_readable(value)) or _is_pin(name, value)
+        return len(value) >= 8 and not is_readable(value)
+    return looks_random(value) or (len(value) >= 16 and not is_readable(value)) or _is_pin(name, value)
 
 
 _OF_DIGITS = frozenset({"pin", "otp", "totp", "pwd", "passcode", "ssn"})
@@ -221,10 +221,11 @@ def _is_pin(name: str, value: str) -> bool:
 def looks_random(value: str) -> bool:
     """Whether a text may be a code or a token: a dozen characters without a space, digits among them, and not made of words,
     numbers and dates (`reports/2024/q3.pdf`)."""
-    return _RANDOM.fullmatch(value) is not None and not _is_readable(value)
+    return _RANDOM.fullmatch(value) is not None and not is_readable(value)
 
 
-def _is_readable(value: str) -> bool:
+def is_readable(value: str) -> bool:
+    """Whether a text is made of words, numbers and dates."""
     if _DATE.fullmatch(value):
         return True
     return all(_READABLE.fullmatch(part) for part in _SEPARATORS.split(value) if part)

@@ -138,6 +138,12 @@ def parameters(text: str) -> Iterator[tuple[str, str]]:
         yield match.group(group - 1), match.group(group)
 
 
+def passwords_of_urls(text: str) -> Iterator[str]:
+    """`https://user:PASSWORD@host`, as they are written."""
+    for start, end, *_ in _users(_STR, text):
+        yield text[start:end]
+
+
 def merged(found: list[Found]) -> list[Found]:
     """Sorted; of two that overlap the one that begins first stays, then the longer one."""
     kept: list[Found] = []
