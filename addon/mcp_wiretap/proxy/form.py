@@ -3,7 +3,7 @@ a time may be none.
 """
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 type State = dict[str, Any]
 
@@ -92,14 +92,19 @@ def settle_times(state: State) -> bool:
 
 
 def _settle_backup(state: State) -> None:
-    backup = state.get("backup")  # the messages before a person edited them
-    for whose in ("request", "response"):
-        kept, stored = backup.get(whose) if isinstance(backup, dict) else None, state[whose]
-        for name, at in list(kept.items()) if isinstance(kept, dict) and isinstance(stored, dict) else ():
-            if name.startswith("timestamp") and at is not None and not is_time(at):
-                kept[name] = stored.get(name)
+    """The messages as they were before a person edited them."""
+    backup = state.get("backup")
+    if not isinstance(backup, dict):
+        return
+    for name in ("request", "response"):
+        kept, stored = backup.get(name), state[name]
+        if not isinstance(kept, dict) or not isinstance(stored, dict):
+            continue
+        for key, at in list(kept.items()):
+            if key.startswith("timestamp") and at is not None and not is_time(at):
+                kept[key] = stored.get(key)
 
 
-def is_time(value: object) -> bool:
+def is_time(value: object) -> TypeGuard[float]:
     """Whether it can be a time of this world, in Unix seconds."""
     return isinstance(value, int | float) and math.isfinite(value) and 0 <= value < _LATEST
