@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_wiretap.cli import main
+from mcp_wiretap.web.site import Site
 from mcp_wiretap.wire.secret import escaped_json
 from tests.cli.recordings import record
 from tests.web.looking import Script
@@ -75,11 +76,11 @@ def test_json_says_the_same_with_escapes() -> None:
 
 
 @pytest.mark.parametrize("body", ['body {"jsonrpc": "2.0", "id": 1, "method": "ping"}', "body no json at all", "body "])
-def test_copy_as_curl_asks_once_and_as_it_was(body: str) -> None:
+async def test_copy_as_curl_asks_once_and_as_it_was(body: str) -> None:
     source = Script(f"modern ping\n  path http://server.example/mcp/[1-100000]/{{a,b}}\n  {body}\n  -> result {{}}\n")
-    from mcp_wiretap.web.site import Site
-
-    copied = Site(source, lambda flow: flow).copy("curl", source.exchanges[0].flow)
+    site = Site(source, lambda flow: flow)
+    await site.settle()
+    copied = site.copy("curl", source.exchanges[0].flow)
     assert copied is not None
     words = subprocess.run(
         ["bash", "-c", f"curl() {{ printf '%s\\n' \"$@\"; }}; {copied}"], capture_output=True, text=True
