@@ -13,7 +13,7 @@ from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.mirrored import request_faults as faults
-from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.trace.model import Endpoint, Exchange, Message, Round
 from mcp_wiretap.trace.refusals.words import Said, Topic, speaks_of, words_of
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -59,6 +59,17 @@ class AlwaysFailed:
     taken_back: bool = False  # it did something else since
 
 
+@dataclass(slots=True)
+class StateRefused:
+    """A requestState was refused by the server that gave it."""
+
+    said: Said
+    age: float  # seconds since it was given
+    given: str  # flow of the answer that gave it
+    repeat: Repeat
+
+
+STATE_REFUSED: ExchangeFact[StateRefused] = ExchangeFact("state-refused", "the server refuses the requestState that it gave")
 VERSION_REFUSED: ExchangeFact[VersionRefused] = ExchangeFact("version-refused", "initialize was refused for its version")
 OLD_WAY: ExchangeFact[OldWay] = ExchangeFact("refused-in-an-old-way", "a conforming modern request was refused")
 ALWAYS_FAILED: ExchangeFact[AlwaysFailed] = ExchangeFact("always-failed", "every request to this endpoint failed")
@@ -73,6 +84,7 @@ class Refusals(Tracker):
         super().__init__(memory)
         self._versions: Repeats[str] = Repeats(memory.held, "refused for its version")
         self._old_ways: Repeats[tuple[str, Topic | None]] = Repeats(memory.held, "refused in an old way")
+        self._states: Repeats[str] = Repeats(memory.held, "state refused")
         self._failed: Repeats[str] = Repeats(memory.held, "always failed")
 
     def said(self, message: Message) -> None:
@@ -89,6 +101,8 @@ class Refusals(Tracker):
             changed += self._initialize(exchange)
         elif exchange.claim.kind == "modern":
             changed += self._modern(exchange)
+            if exchange.mrtr is not None:
+                changed += self._state(exchange, exchange.mrtr)
         changed += self._internal(exchange)
         return [earlier for earlier in changed if earlier is not exchange]
 
@@ -140,6 +154,22 @@ class Refusals(Tracker):
             return  # a JSON-RPC error says what it says; 404 without one is HTS007's
         repeat = self._old_ways.add((exchange.endpoint.url, topic), exchange)
         exchange.facts[OLD_WAY] = OldWay(words, topic, repeat)
+        yield repeat.first
+
+    def _state(self, exchange: Exchange, round_: Round) -> Iterable[Exchange]:
+        """A server refuses the state that it gave: the same, to the same client, not used before."""
+        item, answer, status = round_.continues, exchange.answer, exchange.status
+        if item is None or round_.state != "same" or round_.link != "a" or round_.other_auth or round_.consumed or round_.shared:
+            return
+        code = answer.error_code if answer is not None else None
+        if (answer is not None and answer.rpc.kind == "result") or not (status == 400 or code == rev.INVALID_PARAMS):
+            return
+        words = words_of(exchange)
+        if code in TYPED or words is None or (speaks_of(words.text, "state") is None and round_.answered):
+            return  # without such words the answers to what was asked may be meant
+        repeat = self._states.add(exchange.endpoint.url, exchange)
+        if repeat.first is exchange:
+            exchange.facts[STATE_REFUSED] = StateRefused(words, exchange.started - item.at, item.flow, repeat)
         yield repeat.first
 
     # Everything
