@@ -7,6 +7,7 @@ from mcp_wiretap.rule import Finding, evidence, rule
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.steps import STEP, TOOL_ERROR
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap_rules import sites
 from mcp_wiretap_rules.oauth import (
     AUTH,
     DISCOVERY,
@@ -77,6 +78,8 @@ def challenge_missing(exchange: Exchange) -> Iterator[Finding]:
     failed = challenge.probes_failed
     if failed:
         what += ", and the well-known places of the metadata give none either"
+    if not exchange.auth:
+        what += "; the request sent no Authorization (are static headers expected?)" if failed else ""
     strict = failed or challenge.revision == "2025-06-18"
     yield Finding(
         f"HTTP 401 with {what}",
@@ -322,3 +325,58 @@ def _told_in_text(exchange: Exchange) -> Iterator[Finding]:
                 severity="info",
             )
             return
+
+
+@rule(
+    "OAU040",
+    "challenge-names-another-origin",
+    "Challenge names metadata at another origin",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="RFC 9728 section 5.1",
+    versions=RESOURCES,
+    once="endpoint",
+    always=True,
+    kinds=MCP,
+    needs=(STEP,),
+    transport=("http",),
+)
+def challenge_names_another_origin(exchange: Exchange) -> Iterator[Finding]:
+    """`resource_metadata` of a challenge is a URL at the origin that the client called: the public one, not the one behind a gateway.
+
+    Why: the client cannot reach that place, or must not trust it: the metadata would be those of another resource.
+
+    Fix: tell the server its public URL, or let it read X-Forwarded-Proto and X-Forwarded-Host of the gateway.
+
+    Wrong::
+
+        modern tools/list
+          path https://mcp.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource/mcp", scope="a"
+
+    Right::
+
+        modern tools/list
+          path https://mcp.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp", scope="a"
+    """
+    step = step_of(exchange, "challenge")
+    named = urls.split(step.challenge.metadata_url) if step is not None and step.challenge is not None else None
+    own = urls.split(exchange.url)
+    if named is None or own is None or exchange.reverse:  # else what clients call the server is not known
+        return
+    public = urls.split(f"{own.scheme}://{exchange.authority}/") if exchange.authority else None
+    if named.origin in (own.origin, public.origin if public is not None else ""):
+        return
+    downgraded = named.scheme == "http" and own.scheme == "https"
+    if not downgraded and not (sites.is_private(named.host) and named.host != own.host):
+        return  # the metadata may stand anywhere that the client can reach
+    yield Finding(
+        f"resource_metadata of the challenge is at another origin ({short(named.origin)})",
+        [evidence("response.header:WWW-Authenticate", sent_challenge(exchange), f"a URL at {short(own.origin)}")],
+    )

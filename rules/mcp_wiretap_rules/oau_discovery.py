@@ -231,7 +231,10 @@ def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
         yield from _asked_all_the_same(exchange, step, flow)
         return
     found = step.resource
-    if found is None or not found.read or found.resource is None or found.relation in ("equal", "parent", ""):
+    if found is None or not found.read or found.resource is None or found.relation in ("equal", ""):
+        return
+    if found.relation == "parent":
+        yield from _other_than_asked_for(found)
         return
     endpoint = flow.endpoint.url
     proof = [evidence("response.body:/resource", found.resource, tidy(endpoint))]
@@ -241,6 +244,20 @@ def resource_mismatch(exchange: Exchange) -> Iterator[Finding]:
         return
     message = f"resource is {short(found.resource)}, the endpoint is {short(endpoint)}"
     yield Finding(message, proof, severity="warning" if found.origin_known else "info", party="server")
+
+
+def _other_than_asked_for(found: ResourceMetadata) -> Iterator[Finding]:
+    """At the place that has a path in it the document is that of the URL with this path. At the root it may be a parent's."""
+    asked, named = urls.split(found.url), urls.split(found.resource)
+    path = asked.path.removeprefix(urls.RESOURCE) if asked is not None else ""
+    if asked is None or named is None or path in ("", "/", asked.path) or named.path.rstrip("/") == path.rstrip("/"):
+        return
+    yield Finding(
+        f"resource is {short(found.resource)} in the metadata of {short(path)}: clients refuse a document of another resource",
+        [evidence("response.body:/resource", found.resource, f"the URL of the endpoint, with {path}")],
+        severity="warning",
+        party="server",
+    )
 
 
 def _asked_all_the_same(exchange: Exchange, step: Step, flow: AuthorizationFlow) -> Iterator[Finding]:

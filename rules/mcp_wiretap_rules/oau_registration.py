@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.authorization import AuthorizationFlow, Registration, Step, Token, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata
-from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, RESOURCE_METADATA, STEP, TOKEN
+from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, NEVER_ASKED, RESOURCE_METADATA, STEP, TOKEN
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.refusals.words import words_of as words_of_refusal
 from mcp_wiretap_rules.oauth import (
     ALL,
     AUTH,
@@ -24,6 +25,7 @@ from mcp_wiretap_rules.oauth import (
     same_redirect,
     short,
     step_of,
+    tidy,
     words_of,
 )
 
@@ -72,8 +74,8 @@ def application_type(exchange: Exchange) -> Iterator[Finding]:
           -> 201 application/json {"client_id": "1"}
     """
     step = step_of(exchange, "registration")
-    if step is None or step.client is None or step.part_of is None:
-        return
+    if step is None or step.client is None or step.part_of is None or exchange.status in (404, 405):
+        return  # where there is no registration endpoint its content does not matter
     flow, sent, where = step.part_of, step.client.sent, "request.body:/application_type"
     older = flow.revision is not None and not holds(step, NEWEST)
     if older and sent.application_type is not None:
@@ -555,3 +557,128 @@ def redirect_not_registered(exchange: Exchange) -> Iterator[Finding]:
                 party="server",
                 related=(registration.flow,),
             )
+
+
+@rule(
+    "OAU037",
+    "registration-refused",
+    "Registration refused",
+    on="exchange",
+    level="may-note",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="RFC 7591 section 3.2.2",
+    versions=ALL,
+    always=True,
+    kinds=OAUTH,
+    needs=(STEP,),
+    transport=("http",),
+)
+def registration_refused(exchange: Exchange) -> Iterator[Finding]:
+    """A server that names a registration endpoint registers MCP clients, or says what of their metadata it does not take.
+
+    Why: the way to a token ends here, and the user sees a login that never begins.
+
+    Fix: allow loopback redirect URIs and the grants of MCP clients, or offer another way: a client metadata document, or a client
+    that is registered beforehand.
+
+    Wrong::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 400 application/json {"error": "invalid_redirect_uri", "error_description": "only https is allowed"}
+
+    Right::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+    """
+    step, status = step_of(exchange, "registration"), exchange.status
+    if step is None or step.client is None or status is None or not 400 <= status < 500 or status in (404, 405, 408, 429):
+        return
+    error, words = step.shown.get("error"), words_of_refusal(exchange)
+    said = words.quote.strip('"') if words is not None else error or f"HTTP {status}"
+    place = [evidence("response.status", status, "201 with a client_id")]
+    if step.client.sent.redirect_uris:
+        place.append(evidence("request.body:/redirect_uris", list(step.client.sent.redirect_uris[:5])))
+    yield Finding(f"registration refused, {said}", place, severity=None if error else "info")
+
+
+@rule(
+    "OAU041",
+    "registered-and-never-asked",
+    "Registration without an authorization request",
+    on="finish",
+    level="may-note",
+    party="client",
+    era="both",
+    severity="info",
+    spec=f"{REGISTRATION}#dynamic-client-registration",
+    versions=ALL,
+    always=True,
+    kinds=OAUTH,
+    needs=(NEVER_ASKED,),
+    transport=("http",),
+)
+def registered_and_never_asked(exchange: Exchange) -> Iterator[Finding]:
+    """After its registration a client sends the user's browser to the authorization endpoint.
+
+    Why: the way to a token ends here: the browser did not open, its traffic does not pass the proxy, or the client gave up.
+
+    Fix: look whether a browser opened, and let its traffic pass the proxy as well.
+
+    Wrong::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+
+    Right::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+        GET https://server.example/go?response_type=code&client_id=1&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fcb&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&resource=https://server.example/mcp
+          -> 302
+    """
+    if exchange.facts.get(NEVER_ASKED):
+        text = "registered, but no authorization request came in this trace"
+        yield Finding(text, [evidence("request.url", tidy(exchange.url), "an authorization request after it")])

@@ -252,7 +252,7 @@ def resource_indicator(exchange: Exchange) -> Iterator[Finding]:
     what = "the authorization request" if asked is not None else f"the {_grant(called)} request"
     if step.target == "none":
         message = f"{what} has no resource"
-        yield Finding(message, [evidence(where, None, tidy(flow.endpoint.url))], severity=None if _must_name(flow) else "warning")
+        yield Finding(message, [evidence(where, None, tidy(flow.endpoint.url))], severity=None if _must_name(flow) else "info")
         return
     if step.target == "invalid":
         bad = next((r for r in resources if (u := urls.split(r)) is None or u.fragment is not None), "")

@@ -1,5 +1,6 @@
 """OAU: tokens, on their way to the client and in use: grants, proofs, where a token may go."""
 
+import re
 from collections.abc import Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, evidence, rule
@@ -17,6 +18,7 @@ from mcp_wiretap.trace.authorization.steps import (
     TOKENS_OF_SESSION,
 )
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.refusals.words import words_of as words_of_refusal
 from mcp_wiretap.wire import form as forms
 from mcp_wiretap.wire import jose
 from mcp_wiretap.wire.secret import mask, one_line
@@ -33,6 +35,7 @@ from mcp_wiretap_rules.oauth import (
     described,
     same_issuer,
     short,
+    step_of,
     tidy,
 )
 
@@ -153,9 +156,11 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
             [Evidence("request.header:Authorization", "(absent)", f"Bearer {around[0].mask}")],
             related=(around[1],),
         )
-    if exchange.session is None:
-        return
-    before: dict[str, tuple[Token, str]] = exchange.session.facts.get(TOKENS_OF_SESSION) or {}
+    before: dict[str, tuple[Token, str]] = {}
+    if exchange.session is not None:
+        before = exchange.session.facts.get(TOKENS_OF_SESSION) or {}
+    elif around is None:
+        yield from _issued_and_not_used(exchange)
     if before:
         token, flow = next(reversed(before.values()))
         yield Finding(
@@ -163,6 +168,26 @@ def token_missing(exchange: Exchange) -> Iterator[Finding]:
             [Evidence("request.header:Authorization", "(absent)", f"Bearer {token.mask}")],
             related=(flow,),
         )
+
+
+def _issued_and_not_used(exchange: Exchange) -> Iterator[Finding]:
+    """The way to a token for this endpoint ended with one, and the same program comes back without it."""
+    agent = (exchange.request_fields.first("user-agent") or "")[:200]
+    flows: list[AuthorizationFlow] = exchange.endpoint.facts.get(AUTHORIZATION_FLOWS) or []
+    for flow in reversed(flows):
+        if flow.uses or not flow.tokens or flow.agent != agent:
+            continue
+        given = [s for s in flow.steps if s.kind == "token" and s.token is not None and (s.ended or s.at) < exchange.started]
+        if not given or any(s.token is not None and s.token.used for s in given):
+            continue
+        token = given[-1].token
+        yield Finding(
+            "a token was issued for this endpoint, and the request after it carries no Authorization",
+            [Evidence("request.header:Authorization", "(absent)", f"Bearer {token.mask if token is not None else '...'}")],
+            related=(given[-1].flow,),
+            once=f"unused {flow.number}",
+        )
+        return
 
 
 @rule(
@@ -629,3 +654,177 @@ def identity_assertion(exchange: Exchange) -> Iterator[Finding]:
     if call.client_id is not None and named != call.client_id:
         message = f"the identity assertion names client {short(named)}, it is used by {short(call.client_id)}"
         yield Finding(message, [Evidence(where, short(named), short(call.client_id))])
+
+
+@rule(
+    "OAU038",
+    "refresh-token-sent-again",
+    "Rotated or refused refresh token sent again",
+    on="exchange",
+    level="must",
+    party="client",
+    era="both",
+    severity="warning",
+    spec="RFC 6749 section 6",
+    versions=ALL,
+    always=True,
+    kinds=OAUTH,
+    needs=(STEP,),
+    transport=("http",),
+)
+def refresh_token_sent_again(exchange: Exchange) -> Iterator[Finding]:
+    """A refresh token that was exchanged for a new one is discarded, by all that share it; one that was refused is not sent again.
+
+    Why: the server takes the second use for theft and revokes the login, or answers the same refusal for ever.
+
+    Fix: refresh one at a time, store the new refresh token before anything else, and begin a new authorization on invalid_grant.
+
+    Wrong::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-1&client_id=1&resource=https://server.example/mcp
+          -> 200 application/json {"access_token": "at-2", "token_type": "Bearer", "refresh_token": "rt-2"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-1&client_id=1&resource=https://server.example/mcp
+          -> 400 application/json {"error": "invalid_grant"}
+
+    Right::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-1&client_id=1&resource=https://server.example/mcp
+          -> 200 application/json {"access_token": "at-2", "token_type": "Bearer", "refresh_token": "rt-2"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-2&client_id=1&resource=https://server.example/mcp
+          -> 200 application/json {"access_token": "at-3", "token_type": "Bearer", "refresh_token": "rt-3"}
+    """
+    step = step_of(exchange, "token")
+    use = step.call.refresh_use if step is not None and step.call is not None else None
+    if step is None or use is None or step.call is None or step.flow not in use.refusals:
+        return
+    place = [evidence("response.body:/error", step.call.error or f"HTTP {exchange.status}")]
+    shown = step.shown.get("refresh_token", "")
+    if use.result == "rotated":
+        late = exchange.started - use.ended
+        when = (
+            f"sent again {late * 1000:.0f} ms after it had been rotated"
+            if late >= 0
+            else "sent twice at once, and rotated by one"
+        )
+        yield Finding(f"the refresh token {shown} was {when}", place, related=(use.flow,))
+    elif (count := use.refusals.index(step.flow) + 1) >= MOST_REFUSED:
+        text = f"the refused refresh token {shown} is sent again ({count} times)"
+        yield Finding(text, place, related=tuple(use.refusals[: count - 1][-5:]))
+
+
+@rule(
+    "OAU039",
+    "dead-refresh-token-error",
+    "Dead refresh token not refused with invalid_grant",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="warning",
+    spec="RFC 6749 section 5.2",
+    versions=ALL,
+    once="endpoint",
+    always=True,
+    kinds=OAUTH,
+    needs=(STEP,),
+    transport=("http",),
+)
+def dead_refresh_token_error(exchange: Exchange) -> Iterator[Finding]:
+    """A refresh token that is invalid, expired or revoked is refused with the error invalid_grant.
+
+    Why: by that code a client knows that only a new authorization helps; with another one it sends the dead token for ever.
+
+    Fix: answer HTTP 400 with `{"error": "invalid_grant"}`.
+
+    Wrong::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-1&client_id=1&resource=https://server.example/mcp
+          -> 400 application/json {"error": "invalid_request", "error_description": "refresh token expired"}
+
+    Right::
+
+        modern tools/list
+          path https://server.example/mcp
+          -> 401
+          -> header WWW-Authenticate: Bearer resource_metadata="https://server.example/.well-known/oauth-protected-resource/mcp", scope="a"
+        GET https://server.example/.well-known/oauth-protected-resource/mcp
+          -> 200 application/json {"resource": "https://server.example/mcp", "authorization_servers": ["https://server.example"]}
+        GET https://server.example/.well-known/oauth-authorization-server
+          -> 200 application/json {"issuer": "https://server.example", "authorization_endpoint": "https://server.example/go", "token_endpoint": "https://server.example/token", "registration_endpoint": "https://server.example/register", "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]}
+        POST https://server.example/register
+          header Content-Type: application/json
+          body {"client_name": "c", "redirect_uris": ["http://127.0.0.1:9/cb"], "application_type": "native", "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"]}
+          -> 201 application/json {"client_id": "1", "token_endpoint_auth_method": "none"}
+        POST https://server.example/token
+          header Content-Type: application/x-www-form-urlencoded
+          body grant_type=refresh_token&refresh_token=rt-1&client_id=1&resource=https://server.example/mcp
+          -> 400 application/json {"error": "invalid_grant", "error_description": "refresh token expired"}
+    """
+    step = step_of(exchange, "token")
+    use = step.call.refresh_use if step is not None and step.call is not None else None
+    if step is None or step.call is None or use is None or step.flow not in use.refusals or step.call.error == "invalid_grant":
+        return
+    words, error = words_of_refusal(exchange), step.call.error
+    dead = words is not None and _DEAD.search(words.text) is not None
+    if not dead and (error in _OF_THE_CLIENT or use.refusals.index(step.flow) + 1 < MOST_REFUSED):
+        return
+    said = f"the error {one_line(error, 60)}" if error else f"HTTP {exchange.status} and no OAuth error"
+    yield Finding(
+        f"the refresh token is refused with {said}, not with invalid_grant",
+        [evidence("response.body:/error", error, "invalid_grant")] + ([Evidence(words.where, words.quote)] if words else []),
+    )
+
+
+MOST_REFUSED = 3
+_OF_THE_CLIENT = frozenset({"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target"})
+_DEAD = re.compile(
+    r"refresh[ _-]?token.{0,60}\b(?:invalid|expired|revoked|unknown|used|reuse\w*|not (?:found|valid|known)|no longer|does not exist)"
+    r"|\b(?:invalid|expired|revoked|unknown|no such|bad)\b.{0,40}refresh[ _-]?token|\btoken (?:has |was |is )?(?:been )?(?:expired|revoked)",
+    re.I | re.S,
+)

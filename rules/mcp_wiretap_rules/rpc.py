@@ -21,7 +21,7 @@ from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import ExactFloat, dumps, id_key, pointer
 from mcp_wiretap.wire.secret import one_line
 from mcp_wiretap.wire.values import is_integer
-from mcp_wiretap_rules import shapes
+from mcp_wiretap_rules import members, shapes
 from mcp_wiretap_rules.hdr import JSON, is_mcp_message, media_type
 
 INDEX = "2026-07-28 basic/index"
@@ -1484,6 +1484,110 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
                 [evidence(message.place("params", "requestId"), target.value, "a running request")],
                 related=(target.flow,) if target.flow else (),
             )
+
+
+@rule(
+    "RPC031",
+    "message-members",
+    "Message does not match the schema of its revision",
+    on="message",
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    spec="2026-07-28 schema",
+    sorts=("request", "notification", "result"),
+)
+def message_members(message: Message) -> Iterator[Finding]:
+    """The params of requests and notifications, and results, have the members that the schema of their revision demands, each of the
+    right type. Members that the schema does not have are allowed. What another rule has said of a member is not said again.
+
+    Why: peers parse messages by the schema; one member of another type makes many of them reject the whole message.
+
+    Fix: the message names the place. Members without a value are left out, not null.
+
+    Wrong::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list {"cursor": 7}
+          -> result {"tools": []}
+
+    Right::
+
+        legacy initialize
+          -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        legacy tools/list {"cursor": "7"}
+          -> result {"tools": []}
+    """
+    top, problems = _judged(message)
+    if not problems:
+        return
+    told = _told(message)
+    placed = [(problem, message.place(top, *problem.steps)) for problem in problems if problem.steps]
+    left = [(problem, place) for problem, place in placed if not _was_told(place, told)]
+    if not left:
+        return
+    worst: Severity = "error" if any(problem.severity == "error" for problem, _ in left) else "warning"
+    more = len(left) - _SHOWN
+    words = "; ".join(f"{top}.{problem.words}" for problem, _ in left[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    yield Finding(
+        words,
+        [
+            evidence(place, None if problem.absent else "null" if problem.value is None else problem.value)
+            for problem, place in left
+        ],
+        worst,
+    )
+
+
+_SHOWN = 3  # problems in words; the places of others are in the evidence
+
+
+def _judged(message: Message) -> tuple[str, list[members.Problem]]:
+    """The member that is judged, and what is wrong with it."""
+    rpc, exchange = message.rpc, message.exchange
+    if rpc.kind in ("request", "notification"):
+        wanted = message.params.get("protocolVersion") if rpc.method == "initialize" else None
+        revision = wanted if isinstance(wanted, str) else exchange.revision
+        has_params = isinstance(rpc.body, dict) and isinstance(rpc.body.get("params"), dict)
+        return "params", members.of_params(rpc.method or "", revision, message.params) if has_params else []
+    request = message.request
+    if request is None or not isinstance(rpc.result, dict):
+        return "result", []
+    revision, kind = request.exchange.revision, ""
+    if request.method == "initialize":
+        agreed = rpc.result.get("protocolVersion")
+        revision = agreed if isinstance(agreed, str) else revision
+    given = rpc.result.get("resultType", "complete")
+    if given == "input_required":
+        kind = "input_required"
+    elif given != "complete":
+        return "result", []
+    elif isinstance(request.params.get("task"), dict) and not request.exchange.claim.modern:
+        kind = "task"
+    return "result", members.of_result(request.method or "", revision, rpc.result, kind)
+
+
+def _told(message: Message) -> set[str]:
+    """The places that other rules have named for this message."""
+    exchanges = {message.exchange.flow: message.exchange}
+    if message.request is not None:
+        exchanges[message.request.exchange.flow] = message.request.exchange
+    return {
+        place.where
+        for exchange in exchanges.values()
+        for found in exchange.findings
+        if found.severity != "info" and found.rule != "RPC031"
+        for place in found.evidence
+    }
+
+
+def _was_told(place: str, told: set[str]) -> bool:
+    """Whether a place, one within it, or what holds it, was named."""
+    holder = place.rpartition("/")[0]
+    within = place + "/"
+    return place in told or (holder in told and holder.count("/") > 1) or any(where.startswith(within) for where in told)
 
 
 @rule(

@@ -731,6 +731,62 @@ def _content_type(exchange: Exchange) -> str | None:
 
 
 @rule(
+    "SUB017",
+    "capability-without-flag",
+    "Opt-in for a feature the server never advertised",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    spec=f"{SUBSCRIPTIONS}#acknowledgment",
+    sep="2575",
+    methods=LISTENING,
+)
+def capability_without_flag(message: Message) -> Iterator[Finding]:
+    """A client may ask for anything; what the server does not advertise will not come.
+
+    Why: it explains a subscription on which nothing ever arrives.
+
+    Fix: look at `capabilities` of server/discover: `tools.listChanged`, `resources.subscribe` ...
+
+    Wrong::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          -> error -32601
+
+    Right::
+
+        modern server/discover
+          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}}
+        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
+          id 1
+          -> sse
+          -> ack {"toolsListChanged": true}
+          -> closed client
+    """
+    listen: Listen | None = message.exchange.facts.get(LISTEN)
+    capabilities = message.exchange.endpoint.capabilities
+    if listen is None or capabilities is None or not message.exchange.endpoint.modern:
+        return
+    missing = [flag for flag in sorted(listen.asked.flags) if not _has(capabilities, *_FLAG_OF[flag])]
+    if listen.asked.uris and not _has(capabilities, "resources", "subscribe"):
+        missing.append("resourceSubscriptions")
+    if missing:
+        yield Finding(
+            f"the server does not advertise {', '.join(missing)}",
+            [evidence(message.place("params", "notifications"), ", ".join(missing))],
+        )
+
+
+def _has(capabilities: dict[str, object], group: str, flag: str) -> bool:
+    inner = capabilities.get(group)
+    return isinstance(inner, dict) and inner.get(flag) is True
+
+
+@rule(
     "SUB018",
     "listen-not-an-event-stream",
     "Listen stream is not text/event-stream",
@@ -791,59 +847,3 @@ _FLAG_OF = {
     "promptsListChanged": ("prompts", "listChanged"),
     "resourcesListChanged": ("resources", "listChanged"),
 }
-
-
-@rule(
-    "SUB017",
-    "capability-without-flag",
-    "Opt-in for a feature the server never advertised",
-    on="request",
-    level="may-note",
-    party="client",
-    era="modern",
-    severity="info",
-    spec=f"{SUBSCRIPTIONS}#acknowledgment",
-    sep="2575",
-    methods=LISTENING,
-)
-def capability_without_flag(message: Message) -> Iterator[Finding]:
-    """A client may ask for anything; what the server does not advertise will not come.
-
-    Why: it explains a subscription on which nothing ever arrives.
-
-    Fix: look at `capabilities` of server/discover: `tools.listChanged`, `resources.subscribe` ...
-
-    Wrong::
-
-        modern server/discover
-          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
-        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
-          -> error -32601
-
-    Right::
-
-        modern server/discover
-          -> result {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}}
-        modern subscriptions/listen {"notifications": {"toolsListChanged": true}}
-          id 1
-          -> sse
-          -> ack {"toolsListChanged": true}
-          -> closed client
-    """
-    listen: Listen | None = message.exchange.facts.get(LISTEN)
-    capabilities = message.exchange.endpoint.capabilities
-    if listen is None or capabilities is None or not message.exchange.endpoint.modern:
-        return
-    missing = [flag for flag in sorted(listen.asked.flags) if not _has(capabilities, *_FLAG_OF[flag])]
-    if listen.asked.uris and not _has(capabilities, "resources", "subscribe"):
-        missing.append("resourceSubscriptions")
-    if missing:
-        yield Finding(
-            f"the server does not advertise {', '.join(missing)}",
-            [evidence(message.place("params", "notifications"), ", ".join(missing))],
-        )
-
-
-def _has(capabilities: dict[str, object], group: str, flag: str) -> bool:
-    inner = capabilities.get(group)
-    return isinstance(inner, dict) and inner.get(flag) is True

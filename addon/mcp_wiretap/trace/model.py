@@ -409,6 +409,7 @@ class Process:
     stderr: str = ""  # its end, bounded
     stderr_size: int = 0
     input_ended: float | None = None  # when the client closed its standard input
+    last_said: float = 0.0  # when its last message came
     status: int | None = None  # negative: killed by that signal
     ended: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process

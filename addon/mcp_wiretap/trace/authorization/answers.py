@@ -21,10 +21,12 @@ from mcp_wiretap.trace.authorization.steps import (
     AuthorizationFlow,
     Issue,
     Redirect,
+    RefreshUse,
     Registration,
     Server,
     Step,
     Token,
+    TokenCall,
 )
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
@@ -40,6 +42,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 OF_SERVER = 50  # endpoints and documents of one authorization server
 CLIENTS = 500  # registrations of one server
 ISSUERS = 10  # of one resource that are looked at
+REFUSALS = 1_000  # of one refresh token that are counted
 ISSUES = 100  # answers that brought one token: a test server may give each client the same
 _RESOURCE = ("resource", "authorization_servers", "scopes_supported", "bearer_methods_supported")
 _SERVER = (
@@ -65,6 +68,8 @@ def read(step: Step, exchange: Exchange, tables: Tables) -> None:
         _client_document(step, good, exchange, tables)
     elif step.kind == "token" and value is not None:
         _given(step, exchange, value, tables)
+    if step.call is not None and step.call.refresh_use is not None:
+        _refreshed(step, step.call, step.call.refresh_use)
     step.secrets = None
     if exchange.status in REDIRECTS:
         _redirected(step, exchange, tables)
@@ -146,6 +151,21 @@ def _given(step: Step, exchange: Exchange, value: dict[str, Any], tables: Tables
         key = reading.digest(refresh)
         call.refresh = "same" if secrets is not None and key == secrets.refresh else "new"
         tables.refresh.add(key, step)
+
+
+def _refreshed(step: Step, call: TokenCall, use: RefreshUse) -> None:
+    """What became of the refresh token that this request sent. A failure that passes, or no answer at all, says nothing of it."""
+    if step.ok and call.error is None:
+        if use.result != "rotated":
+            use.flow, use.ended, use.result = step.flow, step.ended or step.at, "rotated" if call.refresh == "new" else "kept"
+    elif step.status is None:
+        if use.result == "pending" and use.flow == step.flow:
+            use.result = "lost"
+    elif 400 <= step.status < 500 and step.status not in (408, 429) and call.error not in _NOT_OF_THE_ASSERTION:
+        if use.result == "pending" and use.flow == step.flow:
+            use.result = "refused"
+        if len(use.refusals) < REFUSALS:
+            use.refusals.append(step.flow)
 
 
 def _issue(step: Step, access: str, tables: Tables) -> Token:

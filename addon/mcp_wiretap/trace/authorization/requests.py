@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from mcp_wiretap.trace.authorization import reading, urls
 from mcp_wiretap.trace.authorization.documents import ResourceMetadata, ServerMetadata
-from mcp_wiretap.trace.authorization.steps import Ask, Secrets, Server, Step, StepKind, TokenCall
+from mcp_wiretap.trace.authorization.steps import Ask, RefreshUse, Secrets, Server, Step, StepKind, TokenCall
 from mcp_wiretap.trace.authorization.tables import Tables
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.wire import jose
@@ -192,6 +192,11 @@ def _token(step: Step, exchange: Exchange, tables: Tables) -> None:
             lambda given: given.url == exchange.url or (given.server_of is not None and given.server_of is step.server_of),
             lambda given: given.client_id == call.client_id,
         )
+        key = (exchange.url, call.client_id or "", secrets.refresh)
+        call.refresh_use = tables.refreshes.get(key)
+        if call.refresh_use is None:
+            call.refresh_use = RefreshUse(exchange.flow)
+            tables.refreshes.put(key, call.refresh_use)
     if secrets.assertion:
         call.rejected_before = tables.rejected.get((exchange.url, secrets.assertion)) or ""
         exchanged = only(tables.identities.of(secrets.assertion), lambda given: given.client_id == call.client_id)

@@ -69,6 +69,7 @@ class Step:
     url: str  # without query
     part_of: AuthorizationFlow | None = None
     status: int | None = None
+    ended: float | None = None
     shown: dict[str, str] = field(default_factory=dict)  # what is telling in it, secrets masked
     challenge: Challenge | None = None
     resource: ResourceMetadata | None = None
@@ -213,6 +214,16 @@ class Redirect:
 
 
 @dataclass(slots=True, eq=False)
+class RefreshUse:
+    """What became of one refresh token that one client sent to a token endpoint."""
+
+    flow: str  # of the request that was served, or of the first one
+    result: Literal["pending", "rotated", "kept", "refused", "lost"] = "pending"
+    ended: float = 0.0  # when it was served
+    refusals: list[str] = field(default_factory=list)  # flows in which it was refused, oldest first, bounded
+
+
+@dataclass(slots=True, eq=False)
 class TokenCall:
     """A request to a token endpoint, and its answer."""
 
@@ -244,6 +255,7 @@ class TokenCall:
     token_type: str | None = None
     error: str | None = None
     refresh: Literal["none", "same", "new"] = "none"  # the refresh token in the answer
+    refresh_use: RefreshUse | None = None  # of the refresh token that it sends
     dpop: bool = False
 
 
@@ -396,6 +408,7 @@ class AuthorizationFlow:
 STEP: ExchangeFact[Step] = ExchangeFact("authorization", "the step on the way to a token that this exchange is")
 TOKEN: ExchangeFact[Token] = ExchangeFact("token", "the access token that this request carries, where its issue was seen")
 QUERY_TOKENS: ExchangeFact[set[str]] = ExchangeFact("query-tokens", "members of the query whose value is an access token")
+NEVER_ASKED: ExchangeFact[bool] = ExchangeFact("never-asked", "a registration that no authorization request followed")
 TOKEN_LEFT_OUT: ExchangeFact[tuple[Token, str]] = ExchangeFact(
     "token-left-out", "the token that is missing, and the flow that has it"
 )

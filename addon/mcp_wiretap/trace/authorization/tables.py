@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mcp_wiretap.trace.authorization import urls
 from mcp_wiretap.trace.authorization.documents import ServerMetadata
 from mcp_wiretap.trace.authorization.sites import Site
-from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, Registration, Server, Step, Token
+from mcp_wiretap.trace.authorization.steps import AuthorizationFlow, RefreshUse, Registration, Server, Step, Token
 from mcp_wiretap.trace.memory.recent import Recent
 
 MOST = 2_000  # entries of each table, about 200 bytes each
@@ -70,6 +70,9 @@ class Tables:
     callbacks: Candidates[str, Step] = field(default_factory=Candidates)  # redirect URIs
     documents: Recent[str, Step] = field(default_factory=_table)  # client ids that are URLs
     refresh: Candidates[bytes, Step] = field(default_factory=Candidates)  # token steps that brought a refresh token
+    refreshes: Recent[tuple[str, str, bytes], RefreshUse] = field(
+        default_factory=_table
+    )  # token endpoint, client id, refresh token
     rejected: Recent[tuple[str, bytes], str] = field(default_factory=_table)  # token endpoint, refused assertion -> flow
     waiting: Recent[tuple[str, str], list[Step]] = field(default_factory=_table)  # by client id and redirect_uri: newest requests
     identities: Candidates[bytes, Step] = field(default_factory=Candidates)  # token exchanges that gave an identity assertion

@@ -15,6 +15,7 @@ from mcp_wiretap.trace.authorization.steps import (
     AUTHORIZATION_FLOWS,
     CHALLENGES,
     LET_IN,
+    NEVER_ASKED,
     NONCE_DUE,
     PROOF_USED_BEFORE,
     QUERY_TOKENS,
@@ -43,6 +44,7 @@ from mcp_wiretap.wire.secret import one_line
 
 LOOSE = 500  # steps that wait for what ties them to an MCP endpoint
 OPEN = 2_000  # steps without an answer
+REGISTERED = "registered"  # why a registration is held
 WATCHED = 100  # challenges that may be judged anew
 MOST_TOKENS = 200  # of one endpoint, by hash
 OF_TOKEN = 20  # endpoints that one token is let in by
@@ -72,6 +74,7 @@ class Authorization(Tracker):
         self._bare = 0  # requests without token that are kept
         self._bearers: Recent[tuple[str, str], tuple[str, list[Exchange]]] = Recent(OPEN)  # connection and endpoint -> the newest
         # token there, and what was refused since for having none
+        self._registered: Recent[str, tuple[Exchange, Step]] = Recent(WATCHED)  # registrations, by flow
         self._numbers = 0
 
     def recognises(self, exchange: Exchange) -> bool:
@@ -100,7 +103,7 @@ class Authorization(Tracker):
                 if answers.by_a_stranger(exchange, step, self._tables):
                     self._tie(step, exchange)
             return None
-        step.status = exchange.status
+        step.status, step.ended = exchange.status, exchange.ended
         answers.read(step, exchange, self._tables)
         if step.part_of is None:
             self._tie(step, exchange)
@@ -110,7 +113,21 @@ class Authorization(Tracker):
             self._shown_before(step.token)
         if self._loose and step.part_of is not None and step.kind in _TELLING:
             self._retie(exchange)
+        if step.kind == "registration" and step.client is not None and step.client.given is not None:
+            self.memory.held.keep(exchange, REGISTERED)
+            for forgotten in self._registered.put(exchange.flow, (exchange, step)):
+                self.memory.held.free(forgotten[0], REGISTERED)
         return self._probes(step)
+
+    def finished(self) -> Iterable[Exchange]:
+        """Registrations that no authorization request followed (OAU041)."""
+        told = []
+        for exchange, step in self._registered.values():
+            flow = step.part_of
+            if flow is not None and not exchange.released and flow.asks == 0 and flow.tokens == 0:
+                exchange.facts[NEVER_ASKED] = True
+                told.append(exchange)
+        return told
 
     # MCP exchanges
 
