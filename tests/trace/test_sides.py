@@ -153,10 +153,9 @@ def test_a_flow_that_nobody_touched_has_one_side():
 
 def test_a_refusal_that_the_proxy_brought_about_is_no_habit_of_the_server():
     wire = Wire()
+    failed = {"error": {"code": -32603, "message": "unsupported version"}}
     for _ in range(4):
-        exchange = wire.call(
-            {"name": "echo", "arguments": {}}, {"error": {"code": -32603, "message": "unsupported version"}}, here="gate"
-        )
+        exchange = wire.call({"name": "echo", "arguments": {}}, failed, here="gate")
         assert rules(exchange) == []
     changed = wire.call(
         {"name": "echo", "arguments": {}},
