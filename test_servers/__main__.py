@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from test_servers.config import Config, ConfigError, load
+from test_servers.stdio_rogues import ROGUES, serve
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m test_servers", description="Serve MCP test servers from configs.")
     parser.add_argument("configs", nargs="+", type=Path, metavar="CONFIG", help="a file of test_servers/configs")
     parser.add_argument("--port", type=int, help="port of the first config, the next ones follow it; exit 2 if one is taken")
+    parser.add_argument("--stdio", action="store_true", help="serve one config over standard input and output, whatever it says")
+    parser.add_argument("--misbehave", choices=ROGUES, help="with --stdio: what the server does wrong with its pipes")
     options = parser.parse_args(argv)
     if options.port is not None and not 0 <= options.port <= 65535 - len(options.configs) + 1:
         parser.error(f"--port {options.port}: ports go from 0 to 65535, one for each config")
@@ -24,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
-    if any(config.transport.type == "stdio" for config in configs):
+    if options.misbehave is not None and options.stdio:
+        return serve(str(options.configs[0]), options.misbehave)
+    if options.stdio or any(config.transport.type == "stdio" for config in configs):
         if len(configs) > 1 or options.port is not None:
             print("a stdio config is served alone and without --port", file=sys.stderr)
             return 2

@@ -420,7 +420,10 @@ def duplicate_standard_header(message: Message) -> Iterator[Finding]:
             what = "different values" if different else "the same value"
             yield Finding(
                 f"{check.header} has {what} {lines} ({shown}): the client or an intermediary added one",
-                [evidence(f"request.header:{check.header}", v, check.expected) for v in values[:4]],
+                [
+                    evidence(f"request.header:{check.header}", v, check.expected if different else "one line of it")
+                    for v in values[:4]
+                ],
                 "error" if different else "warning",
             )
 

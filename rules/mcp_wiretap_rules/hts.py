@@ -768,7 +768,9 @@ def _refused_for_headers(message: Message, exchange: Exchange) -> Iterator[Findi
         severity = "info"
     elif any("not-plain" in check.problems for check in exchange.header_checks):
         severity = "warning"  # 42.0 for 42: servers SHOULD compare as numbers
-    compared = [_compared(check) for check in exchange.header_checks]
+    named = _text(message).lower()
+    disputed = sorted(exchange.header_checks, key=lambda c: (c.header.lower() not in named, c.decoded in (None, c.raw)))
+    compared = [_compared(check) for check in disputed]
     yield Finding(
         "the request was refused with -32020, but its mirrored headers agree with the body" + (f" ({doubt})" if doubt else ""),
         [evidence(message.place("error", "message"), _text(message)), *compared],
@@ -777,7 +779,10 @@ def _refused_for_headers(message: Message, exchange: Exchange) -> Iterator[Findi
 
 
 def _compared(check: HeaderCheck) -> Evidence:
-    return evidence(f"request.header:{check.header}", check.raw, check.expected if check.expected is not None else check.body)
+    raw, expected = check.raw, check.expected if check.expected is not None else check.body
+    if raw is not None and check.decoded is not None and check.decoded != raw:
+        raw, expected = f"{raw} (decoded: {check.decoded})", check.body  # the decoded value is what proves it
+    return evidence(f"request.header:{check.header}", raw, expected)
 
 
 _PARAM = re.compile(r"mcp-param-([!#$%&'*+.^_`|~0-9a-z-]+)", re.I)
@@ -1525,8 +1530,9 @@ def header_fault_wrong_error(exchange: Exchange) -> Iterator[Finding]:
     drafts = answer is not None and code == -32001 and _DRAFT.search(_text(answer)) is not None
     yield Finding(
         f"{found[0].what}, and the server answered {_said(status, code)}" + (", the code of a draft" if drafts else ""),
-        [_header(found[0]), evidence("response.status", status, "400 with -32020")]
-        + ([_code(answer)] if answer is not None else []),
+        [_header(found[0])]
+        + ([evidence("response.status", status, "400")] if status != 400 else [])
+        + ([evidence(answer.place("error", "code"), code, "-32020")] if answer is not None else []),
         severity=_wrong_error_severity(exchange, code, found),
     )
 

@@ -966,7 +966,7 @@ def param_header_duplicate(message: Message) -> Iterator[Finding]:
         what = "different values" if different else "the same value"
         yield Finding(
             f"{one_line(check.header, 60)} has {what} in {len(values)} lines: the client or an intermediary added one",
-            [evidence(f"request.header:{check.header}", check.raw, check.expected)],
+            [evidence(f"request.header:{check.header}", check.raw, check.expected if different else "one line of it")],
             severity,
             related=_declared(message),
         )

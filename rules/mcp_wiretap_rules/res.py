@@ -629,7 +629,7 @@ def legacy_result_type(message: Message) -> Iterator[Finding]:
     if kind == "input_required":
         yield Finding("input_required in a legacy session: the client takes it for the final result", where)
     else:
-        yield Finding("resultType on a legacy result: the client ignores it", where, "info", once="ignored")
+        yield Finding("resultType on a legacy result: a legacy client may ignore or refuse it", where, "info", once="ignored")
 
 
 @rule(

@@ -445,7 +445,7 @@ def response_id_mismatch(message: Message) -> Iterator[Finding]:
     waits = ": a client waits for its own, and does not fall back" if probe and severity == "warning" else ""
     yield Finding(
         f"the answer has id {got}, the request has {sent}{waits}",
-        [evidence(message.place("id"), message.rpc.id, dumps(request.rpc.id))],
+        [evidence(message.place("id"), dumps(message.rpc.id), dumps(request.rpc.id))],  # quotes tell "0" from 0
         severity,
     )
 

@@ -490,7 +490,7 @@ def progress_unknown_token(message: Message) -> Iterator[Finding]:
         return  # SUB009: no progress belongs there, whatever its token
     yield Finding(
         text,
-        [evidence(place, found.token, found.asked)],
+        [evidence(place, found.token, None if dumps(found.token) == dumps(found.asked) else dumps(found.asked))],
         severity,
         related=(found.flow,) if found.flow and found.flow != message.exchange.flow else (),
     )

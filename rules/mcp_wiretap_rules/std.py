@@ -326,7 +326,7 @@ def listen_ended_by_result(message: Message) -> Iterator[Finding]:
     transport=("stdio",),
 )
 def outlives_its_input(exchange: Exchange) -> Iterator[Finding]:
-    """A server ends promptly when its client closes its stdin.
+    """A server ends promptly when its client closes its stdin, once it has answered what it was asked before.
 
     Why: clients wait a moment and then kill it: what it had to tidy up is left undone, and clients that do not kill leave it
     running.
@@ -353,11 +353,11 @@ def outlives_its_input(exchange: Exchange) -> Iterator[Finding]:
     process = exchange.process
     if process is None or process.input_ended is None or process.ended is None or process.status is None:
         return
-    seconds = process.ended - process.input_ended
+    seconds = process.ended - max(process.input_ended, process.last_said)  # what it was asked before, it may answer
     if seconds > PATIENCE:
         how = f", then signal {-process.status} ended it" if process.status < 0 else ""
         yield Finding(
-            f"the server went on for {seconds:.0f} s after the end of its input{how}",
+            f"the server went on for {seconds:.0f} s after the end of its input and its last message{how}",
             [evidence("response.status", f"exit {process.status}", f"an exit within {PATIENCE:.0f} s")],
         )
 

@@ -24,3 +24,11 @@ def test_no_failure_without_a_cause(path):
     inspector.finish()
     failed = [e for e in inspector.exchanges.values() if failures.is_failed(e)]
     assert [comment.comment(e) for e in failed if not cause(e)] == []
+    alike = [
+        (f.rule, e.where, e.value)
+        for exchange in inspector.exchanges.values()
+        for f in exchange.findings
+        for e in f.evidence
+        if e.value == e.expected and f.rule != "HTS012"  # it shows that what was refused is right
+    ]
+    assert alike == []

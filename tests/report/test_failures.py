@@ -79,3 +79,13 @@ def test_hostile_words_are_text_in_every_format():
     html.write(found, out)
     assert "<script>alert" not in out.getvalue()
     assert "\x1b" not in printed(script)
+
+
+def test_preflights_without_a_request_are_told_and_their_refusal_is_a_failure():
+    ask = (
+        "OPTIONS /mcp\n  header Origin: https://page.example\n  header Access-Control-Request-Method: POST\n"
+        "  header Access-Control-Request-Headers: mcp-protocol-version\n  -> 403 text/plain no\n"
+    )
+    said = printed(ask)
+    assert "No MCP request followed 1 preflight for one in 1 flow." in said and "No MCP traffic" not in said
+    assert "Failed: 1 of 1 operation" in said and "403, not granted" in said

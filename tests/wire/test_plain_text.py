@@ -12,6 +12,8 @@ from mcp_wiretap.wire import plain_text
         ("\ufeff  \r\n  spaced   out\tline \n", None, "spaced out line"),
         ("<html><head><title>502 Bad Gateway</title></head><body><h1>x</h1>", "text/html", "502 Bad Gateway"),
         ("<!DOCTYPE html><title>Error</title><body><pre>Cannot POST /mcp</pre>", "text/html", "Error: Cannot POST /mcp"),
+        ("<title>Mattermost</title><body><h1>Invalid auth code</h1>", "text/html", "Mattermost: Invalid auth code"),
+        ("<title>Wiki</title><div id=root></div>", "text/html", "Wiki"),
         ("<p>Not <b>here</b>, <i>sorry</i></p><p>more</p>", "text/html", "Not here, sorry"),
         ("<script>var a = '<p>no</p>';</script><!-- <p>no</p> --><h1>Sign&nbsp;in &amp; go</h1>", None, "Sign in & go"),
         ("<html><style>p {}</style>", "text/html", ""),

@@ -13,7 +13,9 @@ DESCRIPTION = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a .flow file or a HAR")
-    parser.add_argument("--to", required=True, metavar="URL", help="the server; without a path, the recorded one is used")
+    to = parser.add_mutually_exclusive_group(required=True)
+    to.add_argument("--to", metavar="URL", help="the server; without a path, the recorded one is used")
+    to.add_argument("--command", dest="server", metavar="COMMAND", help="the command of a stdio server, in quotes")
     parser.add_argument("--endpoint", metavar="URL", help="the endpoint of the recording to replay, where it has several")
     parser.add_argument("--conversation", metavar="ID", help="replay one conversation only: the id of a flow in it, or its start")
     parser.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help="send this header; repeatable")

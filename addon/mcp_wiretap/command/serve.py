@@ -17,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=8000, metavar="N", help="to listen on (default: 8000; 0: any that is free)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)")
     parser.add_argument("--endpoint", metavar="URL", help="play this endpoint of the recording only")
+    parser.add_argument("--stdio", action="store_true", help="play it on stdin and stdout: a client starts it as a stdio server")
     timing(parser)
 
 

@@ -17,13 +17,16 @@ from mcp_wiretap.replay.credentials import is_credential, is_home, without_secre
 from mcp_wiretap.replay.http import Lines, Place, Reply, Unreachable
 from mcp_wiretap.replay.likeness import canonical
 from mcp_wiretap.replay.script import MAX_BODY, Script, Take
+from mcp_wiretap.replay.stdio import Processes
 from mcp_wiretap.replay.threads import Threads
 from mcp_wiretap.trace.events import EndedBy, ExchangeEnded, RequestSeen, ResponseStarted, StreamData
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.judge import Judge
+from mcp_wiretap.trace.mirrored.check import NAME_SOURCE
+from mcp_wiretap.trace.mirrored.params import headers_of
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.headers import Fields
+from mcp_wiretap.wire.headers import Fields, encode
 from mcp_wiretap.wire.sse import SseParser
 
 PATIENCE = 30.0  # seconds for an answer
@@ -88,6 +91,7 @@ class Client:
         fast: bool = False,
         patience: float = PATIENCE,
         headers: Sequence[tuple[str, str]] = (),
+        processes: Processes | None = None,
     ) -> None:
         self.takes = [take for take in takes if not _is_posted_answer(take)]
         self.inspector = Inspector(judge)
@@ -97,7 +101,8 @@ class Client:
         self._place, self._fast, self._patience = place, fast, patience
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         self._threads = Threads()
-        self._lines = Lines()
+        self._lines: Lines | Processes = processes if processes is not None else Lines()
+        self._processes = processes
         self._script = script
         self.expected = _answers(script)
         self._waiting: dict[tuple[Any, Any], Played] = {}  # (session, id key) -> who waits for that answer
@@ -337,8 +342,13 @@ class Client:
     async def _send(self, played: Played, body: Any) -> None:
         take = played.take
         scene = self._threads.scene(take)
+        if take.seen.http_method != "POST" and (self._processes is not None or take.on_stdio):
+            played.skipped = "it is of the other transport alone"
+            return
         content = jsonrpc.dumps(body).encode("utf-8", "backslashreplace") if body is not None else (take.seen.body or b"")
-        if take.session is not None and take.session.http_sse and take.seen.http_method == "POST":
+        if self._processes is not None:
+            target = "/"
+        elif take.session is not None and take.session.http_sse and take.seen.http_method == "POST":
             if scene is None or scene.post_target is None:
                 played.trouble = played.skipped = "no stream has told where to post to"
                 return
@@ -364,8 +374,10 @@ class Client:
         scene = self._threads.scene(take)
         given = {name.lower() for name, _ in self._headers}
         home = is_home(take, self._place)
-        headers = []
-        for name, value in take.seen.fields.raw:
+        headers = self._mirrored(take, body, scene.revision if scene is not None else None) if take.on_stdio else []
+        if self._processes is not None:
+            return [(b"Content-Type", b"application/json")]
+        for name, value in () if take.on_stdio else take.seen.fields.raw:
             lower = name.lower()
             if lower in _OWN or lower in given:
                 continue
@@ -383,6 +395,28 @@ class Client:
         if scene is not None and scene.id is not None and not _is_initialize(take):
             headers.append((b"Mcp-Session-Id", scene.id.encode("latin-1")))
         return [*headers, *self._headers]
+
+    def _mirrored(self, take: Take, body: Any, revision: str | None) -> list[tuple[bytes, bytes]]:
+        """The headers that HTTP wants of a request that was recorded on stdio, where there are none."""
+        headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")]
+        request = take.request
+        if not take.modern or request is None or not isinstance(body, dict):
+            if revision is not None and not _is_initialize(take):
+                headers.append(("MCP-Protocol-Version", revision))
+            elif take.modern and take.exchange is not None and take.exchange.claim.revision is not None:
+                headers.append(("MCP-Protocol-Version", take.exchange.claim.revision))
+        else:
+            params, meta = _object(body.get("params")), _object(_object(body.get("params")).get("_meta"))
+            headers += [("MCP-Protocol-Version", str(meta.get(rev.PROTOCOL_VERSION, ""))), ("Mcp-Method", request.method or "")]
+            source = NAME_SOURCE.get(request.method or "")
+            if source is not None and isinstance(params.get(source), str):
+                headers.append(("Mcp-Name", encode(params[source])))
+            endpoint = self._script.endpoint(take)
+            tool = (
+                endpoint.tools.get(str(params.get("name"))) if endpoint is not None and request.method == "tools/call" else None
+            )
+            headers += headers_of(tool, params.get("arguments")) if tool is not None else []
+        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
     def _leave_out(self, take: Take, what: str) -> None:
         if what.lower() not in map(str.lower, self.left_out) and len(self.left_out) < _MOST_TOLD:
@@ -413,7 +447,7 @@ class Client:
                 target,
                 fields,
                 content,
-                flow,
+                self._processes.connection(take.seen.connection) if self._processes is not None else flow,
                 place.authority,
             )
         )
@@ -639,6 +673,10 @@ def _is_initialize(take: Take) -> bool:
 
 def _single(take: Take) -> Any:
     return take.reading.value if take.reading is not None else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _sort(message: jsonrpc.Message) -> str:

@@ -36,7 +36,7 @@ class Place:
     @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == {"http": 80, "https": 443}[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == {"http": 80, "https": 443}.get(self.scheme, 0) else f"{host}:{self.port}"
 
 
 class Reply:

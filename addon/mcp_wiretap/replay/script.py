@@ -58,16 +58,24 @@ class Take:
 
     @cached_property
     def modern(self) -> bool:
+        if self.on_stdio and self.exchange is not None:
+            return self.exchange.claim.modern
         return is_modern(self.seen.fields, self.reading)
 
     @cached_property
     def key(self) -> Key:
         seen = self.seen
+        if self.on_stdio and seen.http_method == "GET":
+            return ("stream", None)  # what the server says on its own
         return key_of(seen.http_method, seen.target, seen.fields, seen.body, self.reading)
 
     @cached_property
     def circumstances(self) -> Any:
         return circumstances(self.seen.fields, self.reading)
+
+    @property
+    def on_stdio(self) -> bool:
+        return self.seen.scheme == "stdio"
 
     @cached_property
     def path(self) -> str:
@@ -169,6 +177,8 @@ class Script:
 
 
 def origin(scheme: str, host: str, port: int) -> str:
+    if scheme == "stdio":
+        return f"stdio://{host}"
     host = f"[{host}]" if ":" in host else host
     return f"{scheme}://{host}:{port}"
 
@@ -288,7 +298,7 @@ class _Builder:
 
     def _usable(self, take: Take) -> bool:
         exchange = take.exchange
-        if exchange is None or exchange.kind == "other":
+        if exchange is None or exchange.kind in ("other", "process"):
             return False
         if take.status is None:
             if take.ended is None or take.ended_by != "client":

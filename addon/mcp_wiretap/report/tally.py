@@ -90,6 +90,7 @@ class Tally:
 
     flows: int = 0
     mcp_flows: int = 0
+    preflights: int = 0
     operations: int = 0  # flows that belong to MCP, preflights and steps of authorization among them
     flows_with_findings: int = 0
     faults: int = 0
@@ -115,6 +116,7 @@ class Tally:
         self.last = ended if self.last is None or ended > self.last else self.last
         if exchange.kind == "mcp":
             self.mcp_flows += 1
+        self.preflights += exchange.kind == "preflight"
         if exchange.kind not in ("other", "process"):
             self.operations += 1
             self._failed(failures.of(exchange, input_))
@@ -233,6 +235,7 @@ class Tally:
         self.flows += later.flows
         self.mcp_flows += later.mcp_flows
         self.operations += later.operations
+        self.preflights += later.preflights
         self.flows_with_findings += later.flows_with_findings
         for failure in later.failures.values():
             self._failed(failure)

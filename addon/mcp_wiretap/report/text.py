@@ -127,7 +127,9 @@ class _Report:
         rows = sorted(self.tally.endpoints.values(), key=worst_first)
         if not rows:
             self._line()
-            self._row(Text(f"No MCP traffic in {plural(self.tally.flows, 'flow')}."))
+            asked, flows = self.tally.preflights, plural(self.tally.flows, "flow")
+            what = f"No MCP request followed {plural(asked, 'preflight')} for one" if asked else "No MCP traffic"
+            self._row(Text(f"{what} in {flows}."))
             return
         self._heading("Endpoints")
         glyphs = self.glyphs

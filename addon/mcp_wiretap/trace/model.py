@@ -241,6 +241,7 @@ class Exchange:
     conversation: Conversation | None = None
     round: int | None = None
     findings: list[Finding] = field(default_factory=list)
+    mildest: int = -1  # rank below which no finding is, where there are as many as are kept
     silenced: dict[Silence, int] = field(default_factory=dict)  # findings that the user does not want to see
     suppressed: int = 0  # findings past the limit
     unchecked: list[Unchecked] = field(default_factory=list)
@@ -409,6 +410,7 @@ class Process:
     stderr: str = ""  # its end, bounded
     stderr_size: int = 0
     input_ended: float | None = None  # when the client closed its standard input
+    last_said: float = 0.0  # when its last message came
     status: int | None = None  # negative: killed by that signal
     ended: float | None = None
     facts: dict[str, Any] = field(default_factory=dict)  # what trackers keep per process

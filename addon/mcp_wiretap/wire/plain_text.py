@@ -53,11 +53,16 @@ def _of_markup(text: str) -> str:
         else:
             first = words
             break
-        if title.lower() not in _BARE_TITLES:
+        if not _says_little(title):
             return title
-    if not title or title.lower() not in _BARE_TITLES:
-        return title or first
-    return f"{title}: {first}" if first and first.lower() != title.lower() else first or title
+    if title.lower() in _BARE_TITLES - {"error", "errors", "oops"} and first:
+        return first
+    return f"{title}: {first}" if title and first and first.lower() != title.lower() else first or title
+
+
+def _says_little(title: str) -> bool:
+    """Whether a title is only the name of a site, or a word that stands on any page."""
+    return title.lower() in _BARE_TITLES or " " not in title
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -15,15 +16,16 @@ from mcp_wiretap.replay.outcome import Report, report_of
 from mcp_wiretap.replay.render import text_of
 from mcp_wiretap.replay.scope import NotChosen, conversation_id, repeated, takes_of
 from mcp_wiretap.replay.script import Script, Take
+from mcp_wiretap.replay.stdio import Processes, place_of
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import visible
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        place = Place.of(arguments.to)
+        place, command = (Place.of(arguments.to), None) if arguments.to is not None else _command(arguments.server)
     except ValueError as error:
-        raise Refused(f"--to: {error}") from None
+        raise Refused(f"{'--to' if arguments.to is not None else '--command'}: {error}") from None
     chosen = settings.read(arguments)
     script = read(arguments.file, chosen.book())
     wanted = _conversation(script, arguments.conversation) if arguments.conversation is not None else None
@@ -31,10 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
         takes = takes_of(script, arguments.endpoint, wanted)
     except NotChosen as error:
         raise Refused(str(error)) from None
-    _confirm(script, takes, arguments.to, arguments.yes)
+    _confirm(script, takes, arguments.to or f"stdio://{place.host}", arguments.yes)
+    several = any(take.on_stdio for take in takes)
     client = Client(
         script, takes, place, judge=chosen.book(), fast=arguments.timing == "fast", patience=arguments.timeout,
         headers=[_header(text) for text in arguments.header],
+        processes=Processes(command, several=several) if command is not None else None,
     )  # fmt: skip
     report = asyncio.run(_play(script, client))
     with destination(arguments.output, inputs=[arguments.file]) as out:
@@ -48,6 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     if report.left_out:
         say(f"{report.told_left_out}; --header sends one all the same")
     return 0 if report.good else 1
+
+
+def _command(text: str) -> tuple[Place, list[str]]:
+    """A server that is started. ValueError where the text is no command."""
+    words = shlex.split(text)
+    if not words:
+        raise ValueError("there is no command in it")
+    return place_of(words), words
 
 
 def _conversation(script: Script, wanted: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from mcp_wiretap.command import Refused, tracing
 from mcp_wiretap.command.output import say
 from mcp_wiretap.proxy.replay_server import Unplayable, script_of
+from mcp_wiretap.replay import stdio_server
 from mcp_wiretap.replay.player import Player
 from mcp_wiretap.replay.script import Script
 from mcp_wiretap.replay.server import Server, listening
@@ -20,6 +21,8 @@ MOST_TRIED = 100  # ports after the first
 
 def run(arguments: argparse.Namespace) -> int:
     script = read(arguments.file)
+    if arguments.stdio:
+        return _on_stdio(script, _endpoint(script, arguments.endpoint), fast=arguments.timing == "fast")
     parts = _parts(script, _endpoint(script, arguments.endpoint))
     sockets = _sockets(arguments.host, arguments.port, len(parts))
     servers = []
@@ -28,6 +31,17 @@ def run(arguments: argparse.Namespace) -> int:
         player.tell = lambda text: say(concealed(text[:1_000]))
         servers.append((Server(player, sock, _fault), part))
     return asyncio.run(_serve(servers, script))
+
+
+def _on_stdio(script: Script, wanted: str | None, *, fast: bool) -> int:
+    """One recorded server, on this process's own input and output."""
+    if wanted is None and len(script.endpoints) > 1:
+        raise Refused(f"the recording has several servers, choose one with --endpoint: {', '.join(script.endpoints)}")
+    endpoint = wanted or script.endpoints[0]
+    player = Player(script, fast=fast, endpoint=endpoint)
+    player.tell = lambda text: say(text[:1_000])
+    asyncio.run(stdio_server.serve(player, endpoint))
+    return 0
 
 
 def _parts(script: Script, wanted: str | None) -> list[str | None]:

@@ -328,7 +328,8 @@ class Negotiations(Tracker):
             verdict = "failed"
         if _is_modern(exchange) and verdict != "unauthorized":
             client.refused_modern = refusal
-        self._end_step(client, exchange, verdict, refusal.words)
+        told: Verdict = "refused" if verdict == "unauthorized" and not _asks_for_token(exchange) else verdict
+        self._end_step(client, exchange, told, refusal.words)
 
     def resized(self) -> None:
         for forgotten in self._refused.shrink():
@@ -454,6 +455,16 @@ def _is_modern(exchange: Exchange) -> bool:
 def _data(message: Message) -> dict[str, object]:
     data = message.rpc.error.get("data") if isinstance(message.rpc.error, dict) else None
     return data if isinstance(data, dict) else {}
+
+
+_OAUTH_ERRORS = frozenset({"invalid_token", "insufficient_scope", "unauthorized", "access_denied"})
+
+
+def _asks_for_token(exchange: Exchange) -> bool:
+    """Whether a 401 or 403 is about authorization: a server may refuse a Host or an Origin with 403 as well."""
+    if exchange.status == 401 or (exchange.response_fields is not None and exchange.response_fields.has("www-authenticate")):
+        return True
+    return exchange.body_words.partition(":")[0] in _OAUTH_ERRORS
 
 
 def _refusal(exchange: Exchange, answer: Message | None, at: float) -> Refusal:

@@ -65,6 +65,16 @@ def params(exchange: Exchange, request: Message, fields: Fields) -> Iterator[Hea
     yield from checks
 
 
+def headers_of(definition: ToolDefinition, arguments: Any) -> list[tuple[str, str]]:
+    """The Mcp-Param headers that a call with these arguments is to have."""
+    found = []
+    for mirror in definition.mirrors:
+        value = _at(arguments, mirror.path)
+        if value is not _ABSENT and value is not None and not isinstance(value, dict | list):
+            found.append((mirror.field, wire.encode(_text(value))))
+    return found
+
+
 def _unverifiable(view: ToolView | None) -> str:
     """Why Mcp-Param headers cannot be compared; "" where they can."""
     if view is None:

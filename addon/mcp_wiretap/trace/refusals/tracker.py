@@ -89,12 +89,14 @@ class Refusals(Tracker):
 
     def said(self, message: Message) -> None:
         request = message.request
-        if request is not None and message.party == "server" and message.rpc.kind == "result":
+        if request is not None and message.party == "server" and message.rpc.kind == "result" and not _changed(request.exchange):
             self._succeeded(request.exchange.endpoint)
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
         request = exchange.request
         if exchange.kind != "mcp" or request is None or exchange.status is None or exchange.http_method != "POST":
+            return None
+        if _changed(exchange):
             return None
         changed: list[Exchange] = []
         if exchange.claim.kind == "legacy" and request.method == "initialize":
@@ -203,6 +205,11 @@ class Refusals(Tracker):
                 told.taken_back = True
             self.memory.rejudge(known.first)
             self._failed.let_go(known)
+
+
+def _changed(exchange: Exchange) -> bool:
+    """Whether the proxy changed the request, or answered itself: that tells nothing of the server."""
+    return exchange.change is not None and (exchange.change.request_by is not None or exchange.change.answered_here)
 
 
 def _has_faults(exchange: Exchange) -> bool:

@@ -115,7 +115,11 @@ class StdioLines(Tracker):
 
     def event(self, item: StreamItem) -> Iterable[Exchange] | None:
         exchange = item.exchange
-        if not exchange.endpoint.on_stdio or item.reading is None or item.event.truncated:
+        if not exchange.endpoint.on_stdio or item.reading is None:
+            return None
+        if exchange.process is not None:
+            exchange.process.last_said = item.at
+        if item.event.truncated:
             return None
         text = item.event.data
         if is_cut(item) and text.lstrip().startswith("{"):
@@ -146,6 +150,8 @@ class StdioLines(Tracker):
         if not exchange.endpoint.on_stdio:
             return None
         if message.party == "server":
+            if exchange.process is not None:
+                exchange.process.last_said = message.at
             self._answered(message)
             return None
         if message.kind == "request":

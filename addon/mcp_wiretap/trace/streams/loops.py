@@ -109,6 +109,8 @@ def _what(exchange: Exchange) -> Any:
     if exchange.http_method == "GET" and exchange.outcome in ("stream", "complete") and exchange.stream is not None:
         brief = exchange.ended_by != "client" and (exchange.ended or exchange.started) - exchange.started < AT_ONCE_S
         return ("GET", exchange.stream.count) if brief and exchange.stream.count < 2 else None
+    if exchange.http_method in ("GET", "DELETE") and exchange.outcome == "error":
+        return (exchange.http_method, exchange.status)
     request = exchange.request
     if request is None or request.method in _PACED:
         return None

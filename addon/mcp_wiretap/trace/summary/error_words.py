@@ -31,6 +31,9 @@ def raw(exchange: Exchange) -> str:
     """The words as they came, on one line: to be searched, not to be shown. "" where nothing was said."""
     if exchange.status is not None and 300 <= exchange.status < 400:
         return _of_redirect(exchange)
+    if exchange.kind == "oauth" and exchange.outcome == "complete":
+        reading = exchange.answer_reading  # a page in place of metadata or of a token
+        return exchange.body_words if reading is not None and reading.kind == "not-json" else ""
     if exchange.outcome in ("complete", "accepted"):
         own = posted(exchange)
         return message_words(own) if own is not None else _of_tool_error(exchange)
