@@ -98,6 +98,7 @@ class Wiretap(Commands, Repeating):
             self._watch_ends,
             self._freeze,
             self._hear,
+            _refuse_replays,
         ):
             try:
                 step()
@@ -188,7 +189,7 @@ class Wiretap(Commands, Repeating):
 
     def _played(self, flow: HTTPFlow) -> None:
         """Where a recording answers instead of the real servers, let it."""
-        if flow.live and self.replaying is not None:
+        if flow.live and self.replaying is not None and flow.request.scheme != "stdio":
             self.replaying.request(flow)
 
     def _send_to(self, endpoint: str) -> None:
@@ -316,6 +317,21 @@ def _starting() -> bool:
 
 def _tell_unknown() -> None:
     options.tell_unknown(ctx.options)
+
+
+def _refuse_replays() -> None:
+    """Keep mitmproxy's client replay from flows of stdio servers: it would connect to a host of the server's name."""
+    playback = ctx.master.addons.get("clientplayback")
+    if playback is None:
+        return
+    before = playback.check
+
+    def check(flow: Flow) -> str | None:
+        if isinstance(flow, HTTPFlow) and flow.request.scheme == "stdio":
+            return "A message to a stdio server cannot be replayed from here; use `mcp-wiretap replay --command`."
+        return before(flow)  # type: ignore[no-any-return]
+
+    playback.check = check
 
 
 def _prepare_mitmproxy() -> None:

@@ -43,7 +43,7 @@ from mcp_wiretap.trace.finding import Evidence, Finding, Severity, Unchecked
 from mcp_wiretap.trace.model import Kind
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden, is_secret, mask, shown
+from mcp_wiretap.wire.secret import ENTERED, SECRET_HEADERS, SECRET_MEMBERS, STAND_INS, hidden_head, is_secret, mask, shown
 
 type On = Literal[
     "request",  # Message: a JSON-RPC request of the client
@@ -288,7 +288,7 @@ def _shown(where: str, value: Any) -> str:
     if value is None:
         return "(absent)"
     if not isinstance(value, str):  # secrets are strings
-        return shown(dumps(hidden("", value), most=_LONGEST + 1, shown=hidden), _LONGEST)
+        return shown(dumps(hidden_head("", value), most=_LONGEST + 1, shown=hidden_head), _LONGEST)
     tail = where.rpartition(":")[2]
     *within, name = tail.split("/")
     entered = not ENTERED.isdisjoint(within)

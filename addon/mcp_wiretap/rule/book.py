@@ -90,6 +90,7 @@ class RuleBook:
     def again(self, exchange: Exchange) -> bool:
         """Judge all of an exchange anew."""
         exchange.findings.clear()
+        exchange.mildest = -1
         self._uncount(exchange)
         if exchange.kind == "other":
             return False
@@ -190,7 +191,7 @@ class RuleBook:
         if len(exchange.findings) >= self.most:
             self.suppressed += 1
             exchange.suppressed += 1
-            if not _make_room(exchange.findings, RANK[severity]):
+            if not _make_room(exchange, RANK[severity]):
                 return False
         finding.message = concealed(finding.message)
         for place in finding.evidence:
@@ -396,10 +397,14 @@ def _leave(exchange: Exchange, what: Unchecked) -> None:
         exchange.unchecked.append(what)
 
 
-def _make_room(findings: list[Finding], rank: int) -> bool:
+def _make_room(exchange: Exchange, rank: int) -> bool:
     """Drop the mildest finding, the newest of them, for one that is worse; False where none is milder."""
+    if exchange.mildest >= rank:
+        return False
+    findings = exchange.findings
     place = min(range(len(findings)), key=lambda number: (RANK[findings[number].severity or "info"], -number))
-    if RANK[findings[place].severity or "info"] >= rank:
+    exchange.mildest = RANK[findings[place].severity or "info"]
+    if exchange.mildest >= rank:
         return False
     del findings[place]
     return True

@@ -22,7 +22,10 @@ MAX_DEPTH = 200
 MAX_ITEMS = 1_000  # of a batch: every item becomes a message that is judged
 MAX_VALUES = 1_000_000  # JSON values of one message: `[[],[],...` of 8 MB would be ten times as much as Python objects
 MAX_ARRAYS = 100_000  # and arrays, which are read without a rest
+MAX_MEMBERS = 100_000  # of objects that have more than a few: one object is read without a rest
+_FEW = 64
 _LARGE = 64 << 10  # characters that are read without a rest
+_MEMBERS = 4_096  # of an object, the same
 _MOST_DUPLICATES = 20
 _HEAD = 300  # characters
 _DIGITS = 4_300  # Python refuses to convert longer decimal integers
@@ -172,6 +175,11 @@ def read_text(text: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEP
             return Reading("too-large", problem=f"more than {MAX_ARRAYS} arrays", size=size)
     if size > _LARGE and text.count(",") > MAX_VALUES and _structure(text, b",").count(b",") > MAX_VALUES:
         return Reading("too-large", problem=f"more than {MAX_VALUES} JSON values", size=size)
+    if size > _LARGE and text.count(":") > MAX_MEMBERS:
+        structure = _structure(text, b"{:")
+        members = structure.count(b":")
+        if members > MAX_MEMBERS and members > _FEW * structure.count(b"{"):
+            return Reading("too-large", problem=f"objects of more than {_FEW} members, {members} in all", size=size)
     usual = _USUAL if size <= _LARGE else _USUAL_PACED
     duplicates: list[str] = []
     try:
@@ -239,10 +247,23 @@ def _paced[T, R](make: Callable[[T], R]) -> Callable[[T], R]:
     return paced
 
 
+def _unique_of_many(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """`_unique` with rests: one object may hold all members of the message."""
+    if len(items) <= _MEMBERS:
+        return _unique(items)
+    made: dict[str, Any] = {}
+    for start in range(0, len(items), _MEMBERS):
+        made.update(items[start : start + _MEMBERS])
+        breathe()
+    if len(made) != len(items):
+        raise _Unusual
+    return made
+
+
 # Made once: making a decoder costs as much as reading a small body with it.
 _USUAL = json.JSONDecoder(object_pairs_hook=_unique, parse_float=ExactFloat, parse_constant=_no_constant)
 _USUAL_PACED = json.JSONDecoder(
-    object_pairs_hook=_paced(_unique), parse_float=_paced(ExactFloat), parse_int=_paced(int), parse_constant=_no_constant
+    object_pairs_hook=_paced(_unique_of_many), parse_float=_paced(ExactFloat), parse_int=_paced(int), parse_constant=_no_constant
 )
 _MINUS_ZERO = re.compile(r"-0(?![0-9.eE])")
 
@@ -281,8 +302,14 @@ def _structure(text: str, marks: bytes = b"[]{}") -> bytes:
         breathe()
     others = bytes(set(range(256)) - set(marks + b'"'))
     found = text.encode("utf-8", "surrogatepass").translate(None, others)
-    breathe()
-    return b"".join(found.split(b'"')[::2])
+    outside: list[bytes] = []
+    inside = 0  # of a string: whether the number of quotes so far is odd
+    for start in range(0, len(found), _LARGE):
+        breathe()
+        parts = found[start : start + _LARGE].split(b'"')
+        outside.append(b"".join(parts[inside::2]))
+        inside = (inside + len(parts) - 1) % 2
+    return b"".join(outside)
 
 
 def _depth(structure: bytes, most: int) -> int:

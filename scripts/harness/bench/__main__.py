@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from harness.bench import load, measure
+from harness.bench import load, measure, stdio
 from harness.children import ChildError, Children, Stopped, signals_raise_stopped
 
-PARTS = ("proxy", "sse", "audit", "growth")
+PARTS = ("proxy", "sse", "audit", "stdio", "growth")
 # What the project promises; printed beside what was measured.
 TARGETS = {"throughput_ratio": (">=", 0.90), "sse_added_ms": ("<", 1.0), "audit_ratio": (">=", 0.60)}
 
@@ -114,6 +114,8 @@ def run(parts: Sequence[str], size: measure.Size) -> dict[str, Any]:
     if "audit" in parts:
         measure.audits(size, samples, tell)
         results |= audit_results(samples, size.flows)
+    if "stdio" in parts:
+        results |= stdio.results(size.pairs, tell)
     if "growth" in parts:
         results |= growth_results(measure.audit_growth(size, tell), measure.live_growth(size, tell))
     return results

@@ -12,6 +12,7 @@ from mcp_wiretap.trace.facts import EndpointFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
+from mcp_wiretap.wire.pace import paced
 from mcp_wiretap.wire.secret import one_line
 
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
@@ -117,7 +118,7 @@ class Listed(Tracker):
                 listing.items = {}
         if kind == "tools":
             self._links(request, items)
-        for item in items[: ITEMS * 10]:
+        for item in paced(items[: ITEMS * 10]):
             name = item.get(key) if isinstance(item, dict) else None
             if not isinstance(name, str):
                 continue
@@ -141,7 +142,7 @@ class Listed(Tracker):
         links = table.setdefault(auth, set())
         if request.params.get("cursor") is None:
             links.clear()
-        for item in items[: ITEMS * 10]:
+        for item in paced(items[: ITEMS * 10]):
             meta = item.get("_meta") if isinstance(item, dict) else None
             ui = meta.get("ui") if isinstance(meta, dict) else None
             uri = ui.get("resourceUri") if isinstance(ui, dict) else None

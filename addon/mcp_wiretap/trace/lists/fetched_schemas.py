@@ -12,6 +12,7 @@ from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.schema import fits
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import uri
+from mcp_wiretap.wire.pace import paced
 
 NAME = "fetched"
 MOST = 200  # URLs that are waited for
@@ -36,7 +37,7 @@ class Fetched(Tracker):
         if request is None or request.method != "tools/list" or message.party != "server" or message.rpc.kind != "result":
             return
         definitions = message.exchange.definitions
-        for definition in definitions:
+        for definition in paced(definitions):
             if definition.message is not message:
                 continue
             for member in ("inputSchema", "outputSchema"):

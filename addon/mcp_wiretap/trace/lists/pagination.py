@@ -352,8 +352,9 @@ class Lists(Tracker):
         if (self._changed.get((exchange.endpoint.url, method)) or 0.0) > history[0].at:
             return None
         flips = len(history) > 1 and set(map(str, history[-2].names)) == set(map(str, names))
-        added = tuple(n for n in names if n not in last.names)
-        removed = tuple(n for n in last.names if n not in names)
+        before, now = frozenset(last.names), frozenset(names)
+        added = tuple(n for n in names if n not in before)
+        removed = tuple(n for n in last.names if n not in now)
         return Varies(last.flow, added, removed, flips) if added or removed else None
 
     def _relisted(self, url: str, who: Who, names: frozenset[Any], exchange: Exchange) -> None:

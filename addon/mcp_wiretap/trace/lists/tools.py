@@ -18,6 +18,7 @@ from mcp_wiretap.trace.model import Exchange, HeaderCheck, Message, ToolDefiniti
 from mcp_wiretap.trace.schema.annotations import Flaw, Mirror, read_tool
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import id_key
+from mcp_wiretap.wire.pace import paced
 from mcp_wiretap.wire.revision import HEADER_MISMATCH
 from mcp_wiretap.wire.values import digest, short_key, ttl_s
 
@@ -186,11 +187,11 @@ class Tools(Tracker):
         fresh_until = message.at + ttl_s(message.result)
         definitions: list[ToolDefinition] = []
         here: dict[str, ToolDefinition] = {}
-        for index, raw in enumerate(tools):
+        for index, raw in enumerate(paced(tools)):
             if isinstance(raw, dict):
                 definitions.append(self._definition(listed, message, raw, index))
         beside = tuple(d.name for d in definitions if d.excluded)[:20]
-        for definition in definitions:
+        for definition in paced(definitions):
             definition.beside = beside
             if not definition.name:
                 continue

@@ -11,6 +11,7 @@ Spec: 2026-07-28 basic/index#json-schema-usage.
 
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ from mcp_wiretap.trace.schema.reading import (
 )
 from mcp_wiretap.trace.schema.regex import Undecided
 from mcp_wiretap.wire.jsonrpc import dumps
+from mcp_wiretap.wire.pace import breathe
 from mcp_wiretap.wire.secret import one_line
 
 __all__ = [
@@ -64,7 +66,9 @@ MOST_TEXT = 1 << 20  # characters of it
 MOST_VALUE_DEPTH = 60
 MOST_PROBLEMS = 20
 MOST_DIGITS = 400  # of an integer: arithmetic on longer ones is not linear
-KEPT = 512  # schemas remembered, about 20 kB each at most times
+KEPT = 8_192  # schemas remembered: more than the tools of one long list, which are all looked at twice
+NODES = 200_000  # and their parts in all, some 100 bytes each
+KEPT_OBJECTS = 512  # schemas that are known without looking into them
 
 
 @dataclass(slots=True, frozen=True)
@@ -96,21 +100,23 @@ def reading_of(schema: Any, default: str = DIALECT) -> Reading:
 
 @dataclass(slots=True)
 class _Entry:
-    schema: Any  # held, so that its identity stays its own
-    default: str
     reading: Reading
-    validator: Any = None
+    validator: Any = None  # None: it cannot be evaluated, or was not made yet
+    made: bool = False
 
 
 class _Checker:
     def __init__(self) -> None:
         self._budget = Budget()
         self._evaluators = evaluators(self._budget)
-        self._by_identity: OrderedDict[int, _Entry] = OrderedDict()
+        # The schema is held, so that its identity stays its own.
+        self._by_identity: OrderedDict[int, tuple[Any, str, _Entry]] = OrderedDict()
         self._by_content: OrderedDict[tuple[bytes, str], _Entry] = OrderedDict()
+        self._nodes = 0
 
     def check(self, schema: Any, value: Any, default: str) -> SchemaVerdict:
         entry = self.entry(schema, default)
+        self._make(entry)
         if entry.validator is None:
             return SchemaVerdict(unchecked=entry.reading.unchecked or "the schema cannot be evaluated")
         sizes: dict[int, int] = {}
@@ -136,17 +142,38 @@ class _Checker:
 
     def entry(self, schema: Any, default: str) -> _Entry:
         """Read once per schema: the same object, else the same content."""
-        entry = self._by_identity.get(id(schema))
-        if entry is not None and entry.schema is schema and entry.default == default:
-            return entry
-        key = (_digest(schema), default)
-        known = self._by_content.get(key) if key[0] else None
-        if known is None:
-            reading = read(schema, default)
-            known = _Entry(schema, default, reading, self._validator(reading))
-            _keep(self._by_content, key, known)
-        _keep(self._by_identity, id(schema), _Entry(schema, default, known.reading, known.validator))
-        return known
+        seen = self._by_identity.get(id(schema))
+        if seen is not None and seen[0] is schema and seen[1] == default:
+            self._by_identity.move_to_end(id(schema))
+            return seen[2]
+        text = _text(schema)
+        key = (hashlib.sha256(text).digest(), default) if text else None
+        entry = self._by_content.get(key) if key is not None else None
+        if entry is None:
+            breathe()
+            entry = _Entry(read(schema, default))
+            if not text or _NAMES.search(text):
+                self._make(entry)  # it may leave a note on the reading, which who reads the schema must see
+            if key is not None:
+                self._by_content[key] = entry
+                self._nodes += entry.reading.nodes
+        elif key is not None:
+            self._by_content.move_to_end(key)
+        self._by_identity[id(schema)] = (schema, default, entry)
+        self._shrink()
+        return entry
+
+    def _make(self, entry: _Entry) -> None:
+        """Make its validator, the dear part: of a long list, few tools are ever called."""
+        if not entry.made:
+            entry.validator, entry.made = self._validator(entry.reading), True
+
+    def _shrink(self) -> None:
+        while len(self._by_content) > KEPT or (self._nodes > NODES and len(self._by_content) > 1):
+            _, gone = self._by_content.popitem(last=False)
+            self._nodes -= gone.reading.nodes
+        while len(self._by_identity) > max(KEPT_OBJECTS, len(self._by_content)):
+            self._by_identity.popitem(last=False)
 
     def _validator(self, reading: Reading) -> Any:
         if reading.copy is None:
@@ -163,16 +190,13 @@ class _Checker:
             return None
 
 
-def _keep[K](table: OrderedDict[K, _Entry], key: K, entry: _Entry) -> None:
-    table[key] = entry
-    if len(table) > KEPT:
-        table.popitem(last=False)
+_NAMES = re.compile(rb'"(?:\$[a-zA-Z]+|id)": ')  # names and references, and members that look like them
 
 
-def _digest(schema: Any) -> bytes:
+def _text(schema: Any) -> bytes:
     """Equal for equal content and order; empty where the schema is too odd to be written down."""
     try:
-        return hashlib.sha256(json.dumps(schema, ensure_ascii=True, default=str).encode()).digest()
+        return json.dumps(schema, ensure_ascii=True, default=str).encode()
     except (ValueError, TypeError, RecursionError):
         return b""
 

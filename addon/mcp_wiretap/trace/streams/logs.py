@@ -13,7 +13,7 @@ from mcp_wiretap.trace.streams.subscriptions import LOG_LEVEL
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import hidden, one_line
+from mcp_wiretap.wire.secret import hidden_head, one_line
 
 MOST = 5_000  # log messages, and announcements, that are remembered
 DATA = 2_000  # characters of the data of one, kept and shown
@@ -82,7 +82,7 @@ class Logs(Tracker):
         exchange, params = message.exchange, message.params
         asked, by = _asked(exchange)
         data = params.get("data")
-        text = data if isinstance(data, str) else dumps(hidden("data", data), most=DATA + 1, shown=hidden)
+        text = data if isinstance(data, str) else dumps(hidden_head("data", data), most=DATA + 1, shown=hidden_head)
         self.count += 1
         self.entries.append(
             LogEntry(

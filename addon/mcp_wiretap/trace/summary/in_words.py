@@ -3,12 +3,13 @@
 For lists that people read; no rule reads them. Secrets are masked by member name, as everywhere.
 """
 
+from itertools import islice
 from typing import Any
 
 from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.jsonrpc import dumps
-from mcp_wiretap.wire.secret import hidden, one_line
+from mcp_wiretap.wire.secret import hidden_head, one_line
 
 LONGEST = 120  # characters: a row shows less
 VALUE = 40
@@ -49,13 +50,13 @@ def _asked(message: Message) -> str:
         arguments = params.get("argument")
     if not isinstance(arguments, dict):
         return ""
-    words = [f"{name}={_value(name, value)}" for name, value in list(arguments.items())[:6]]
+    words = [f"{name}={_value(name, value)}" for name, value in islice(arguments.items(), 6)]
     return one_line(" ".join(words), LONGEST)
 
 
 def _value(name: str, value: Any) -> str:
-    shown = hidden(name, value)
-    return one_line(shown, VALUE) if isinstance(shown, str) else one_line(dumps(shown, most=VALUE + 1, shown=hidden), VALUE)
+    shown = hidden_head(name, value)
+    return one_line(shown, VALUE) if isinstance(shown, str) else one_line(dumps(shown, most=VALUE + 1, shown=hidden_head), VALUE)
 
 
 def _said(answer: Message) -> str:

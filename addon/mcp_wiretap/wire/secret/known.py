@@ -172,7 +172,9 @@ class KnownSecrets:
 
     def learn_query(self, query: str) -> None:
         """The secrets of a URL's query, or of a form."""
-        for name, value in parameters(query):
+        for number, (name, value) in enumerate(parameters(query)):
+            if number % _EVERY == 0:
+                breathe()
             if names.is_parameter(name, value):
                 self.add(unquote(value.replace("+", " ")))
 

@@ -4,6 +4,7 @@ One spelling everywhere: `(sha 4ffafd97, 270 chars)`, the first 8 hex digits of 
 """
 
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from mcp_wiretap.wire.secret import names
@@ -66,6 +67,24 @@ def _leaf(name: str, value: str | int, entered: bool = False, of: str = "", besi
     if isinstance(value, str):
         return mask(value) if value and is_secret(name, value, entered, of, beside) else concealed(value)
     return mask(str(value)) if is_number_member(name, value) else value
+
+
+def hidden_head(name: str, value: Any) -> Any:
+    """As `hidden`, for where no more than the head of a value is shown: of a long one, no more than that is looked through."""
+    if isinstance(value, str):
+        return _head(name, value)
+    if isinstance(value, dict):
+        some = islice(value.items(), _BEYOND)
+        return {k: _head(k, v, name, value) if isinstance(v, str) else v for k, v in some}
+    if isinstance(value, list):
+        return [hidden_head(name, v) for v in value[:_LISTED]] + value[_LISTED:]
+    return hidden(name, value)
+
+
+def _head(name: str, value: str, of: str = "", beside: dict[str, Any] | None = None) -> Any:
+    if len(value) > _BEYOND and not is_secret(name, value, False, of, beside):
+        return concealed(value[:_BEYOND])
+    return _leaf(name, value, False, of, beside)
 
 
 def is_secret(name: str, value: str, entered: bool = False, of: str = "", beside: dict[str, Any] | None = None) -> bool:
