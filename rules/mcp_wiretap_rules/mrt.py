@@ -7,11 +7,13 @@ judge: a retry mirrors headers like any request, and a round without inputReques
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Finding, Severity, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.model import Exchange, Item, Message, Round
 from mcp_wiretap.trace.operations.rounds import SHORT
+from mcp_wiretap.trace.refusals.tracker import STATE_REFUSED
 from mcp_wiretap.trace.schema.fits import kind_of
 from mcp_wiretap.wire import revision as rev
+from mcp_wiretap.wire.jsonrpc import dumps, read_text
 from mcp_wiretap.wire.secret import mask, one_line
 from mcp_wiretap_rules.extensions import names_a_foreign_one
 from mcp_wiretap_rules.inputs import ELICIT, KINDS, MRTR, ROOTS, SAMPLE, Reply, asks, declared, mode, replies, supports
@@ -1172,6 +1174,8 @@ def round_abandoned(exchange: Exchange) -> Iterator[Finding]:
     round_, answer = exchange.mrtr, exchange.answer
     if round_ is None or round_.waited is None or answer is None:
         return
+    if round_.issues is not None and any(e.outcome == "error" for e in round_.issues.continuations):
+        return  # its retry was answered, by an error that speaks for itself
     tried = " got no answer to its retry" if round_.issues and round_.issues.continuations else " was not continued"
     yield Finding(
         f"input_required{tried} in this trace, which ends {_duration(round_.waited)}",
@@ -1305,4 +1309,231 @@ def input_required_shape(message: Message) -> Iterator[Finding]:
         f"the result has {name} but {'resultType ' if kind else ''}{shown}: the client takes it for the final result",
         [evidence(message.place("result", "resultType"), kind, "input_required")],
         "warning" if method in MRTR else "info",
+    )
+
+
+@rule(
+    "MRT026",
+    "state-refused-by-its-server",
+    "Server refuses the requestState that it gave",
+    on="exchange",
+    level="must",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec=SERVER,
+    sep="2322",
+    needs=(STATE_REFUSED,),
+    transport=("http",),
+)
+def state_refused_by_its_server(exchange: Exchange) -> Iterator[Finding]:
+    """A requestState that comes back unchanged, to the same call of the same client and soon, is taken.
+
+    Why: the operation cannot be continued, and starting over ends at the same place: another instance or another key has to read
+    the state.
+
+    Fix: share the key, or the store, among all instances. Said once for an endpoint.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> status 400
+          -> error -32602 {"message": "Invalid or expired requestState"}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "deploy"}
+          answers sealed-state-1
+          -> result {"content": []}
+    """
+    told, round_ = exchange.facts.get(STATE_REFUSED), exchange.mrtr
+    if told is None or round_ is None or exchange.request is None:
+        return
+    old = told.age > STATE_MAY_EXPIRE
+    age = f"{told.age * 1000:.0f} ms" if told.age < 1 else f"{told.age:.0f} s"
+    why = "it may have expired" if old else "another instance or key?"
+    yield Finding(
+        f"the server refuses the requestState that it gave (echoed unchanged, {age} later): {why}{told.repeat.times}",
+        [
+            evidence(exchange.request.place("params", "requestState"), round_.given),
+            Evidence(told.said.where, told.said.quote),
+        ],
+        severity="info" if old else None,
+        related=(told.given, *told.repeat.related),
+    )
+
+
+STATE_MAY_EXPIRE = 120.0  # seconds
+
+
+@rule(
+    "MRT027",
+    "input-required-taken-for-result",
+    "Client takes input_required for the result",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="warning",
+    spec=CLIENT,
+    sep="2322",
+    methods=MRTR,
+    needs=("mrtr",),
+)
+def input_required_taken_for_result(message: Message) -> Iterator[Finding]:
+    """A client that gets input_required collects the input and continues the call. One that starts the same call afresh, and never
+    continues one, takes the answer for the result.
+
+    Why: the model sees an empty answer and calls again; the server asks the same again, for ever.
+
+    Fix: look at resultType before anything else, and repeat the call with inputResponses and requestState.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-2 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-3 confirm
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          -> needs sealed-state-1 confirm
+        modern tools/call {"name": "deploy"}
+          capabilities {"elicitation": {}}
+          answers sealed-state-1 confirm
+          -> result {"content": []}
+    """
+    round_ = message.exchange.mrtr
+    item = round_.restarts if round_ is not None else None
+    if round_ is None or item is None or not item.keys or not round_.never_retried or item.starts + 1 != STARTS:
+        return
+    yield Finding(
+        f"the client takes input_required for the result: the same call is started afresh ({STARTS} times), none was continued",
+        [evidence(message.place("params", "inputResponses"), None, f"answers to {one_line(', '.join(item.keys[:5]), 60)}")],
+        related=(item.flow,),
+    )
+
+
+STARTS = 3
+
+
+@rule(
+    "MRT028",
+    "input-required-as-text",
+    "input_required written as text",
+    on="answer",
+    level="must",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec=SERVER,
+    sep="2322",
+    methods=("tools/call",),
+    sorts=("result",),
+)
+def input_required_as_text(message: Message) -> Iterator[Finding]:
+    """A server that needs input says so in the result itself, by resultType, inputRequests and requestState; not in a text block of
+    a complete result.
+
+    Why: the client shows the text to the model as the outcome of the tool, and nobody is asked.
+
+    Fix: return the object as the result; look for a framework that turns whatever a tool returns into text.
+
+    Wrong::
+
+        modern tools/call {"name": "deploy"}
+          -> result {"content": [{"type": "text", "text": "{\\"resultType\\": \\"input_required\\", \\"inputRequests\\": {}}"}]}
+
+    Right::
+
+        modern tools/call {"name": "deploy"}
+          -> needs sealed-state-1
+    """
+    content = message.result.get("content")
+    for index, block in enumerate(content[:10] if isinstance(content, list) else ()):
+        text = block.get("text") if isinstance(block, dict) else None
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.lstrip().startswith("{"):
+            continue
+        if not any(word in text for word in ("input_required", "inputRequests", "requestState")):
+            continue
+        value = read_text(text).value
+        if not isinstance(value, dict):
+            continue
+        asks = value.get("resultType") == "input_required" or isinstance(value.get("inputRequests"), dict)
+        if asks or (isinstance(value.get("requestState"), str) and "resultType" in value):
+            place = message.place("result", "content", index, "text")
+            said = "a text block of a complete result is an input_required result: clients show it to the model"
+            yield Finding(said, [evidence(place, dumps(value, most=100), "the result itself")])
+            return
+
+
+LONGEST_TEXT = 64 << 10
+
+
+@rule(
+    "MRT029",
+    "used-state-accepted",
+    "Used requestState completes a second time",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    spec=SERVER,
+    sep="2322",
+    methods=MRTR,
+    sorts=("result",),
+    needs=("mrtr",),
+)
+def used_state_accepted(message: Message) -> Iterator[Finding]:
+    """A server refuses a requestState whose operation it has completed, where doing it twice does harm.
+
+    Why: who repeats the request, by mistake or on purpose, pays, sends or redeems twice.
+
+    Fix: remember what was redeemed for as long as the state is valid.
+
+    Wrong::
+
+        modern tools/call {"name": "pay"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+
+    Right::
+
+        modern tools/call {"name": "pay"}
+          -> needs sealed-state-1
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> result {"content": []}
+        modern tools/call {"name": "pay"}
+          answers sealed-state-1
+          -> error -32602
+    """
+    linked, request = _linked(message), message.request
+    if linked is None or request is None or not linked[0].consumed or linked[0].shared or linked[0].consumed_how != "complete":
+        return
+    round_, item = linked
+    if message.result.get("resultType") != "complete" or message.result.get("isError") or len(item.state or "") < SHORT:
+        return
+    yield Finding(
+        "the server completes the call a second time with a requestState that was used up",
+        [evidence(request.place("params", "requestState"), round_.given, "an error")],
+        related=(item.flow, round_.consumed),
     )

@@ -1,9 +1,14 @@
 """Calls that are held, edited, answered by hand or refused by the gate, in a real mitmproxy."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
+from mitmproxy import exceptions
 
+from mcp_wiretap import project
+from mcp_wiretap.steering import GateLine, parse_gate
 from tests.proxy import flows, wire
 from tests.proxy.test_changes import (
     asking,
@@ -142,3 +147,56 @@ def test_a_gate_reads_no_streamed_body_and_lets_none_pass(server, tmp_path):  # 
             stream.settimeout(wire.PATIENCE)
             assert b"-32020" not in (stream.recv(1 << 16) or b"") and server.received == []
         assert "streamed" in proxy.saved()[0].metadata["mcp.gate"]
+
+
+def test_an_edit_over_http2_and_a_stream_that_is_held(server, tmp_path):  # noqa: F811
+    options = ["--set", "mcp_intercept=tools/call get_weather", "--set", "mcp_intercept=answer tools/call slow"]
+    headers = dict(line.split(": ", 1) for line in [*fields("tools/call", "get_weather"), "Mcp-Param-City: Paris"])
+    body = flows.request("tools/call", {"name": "get_weather", "arguments": {"city": "Paris"}}, id=2).raw_content
+    stream = wire.head("200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked")
+    progress = flows.event(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}')
+    with mitmweb(server, tmp_path, *options) as (proxy, web), ThreadPoolExecutor(1) as pool:
+        talk(proxy, server, (listing(1), tools(id=1)))
+        with httpx2.Client(http2=True, verify=False) as client:
+            url = f"https://127.0.0.1:{proxy.ports[0]}/mcp"
+            answer = pool.submit(client.post, url, headers=headers, content=body, timeout=wire.PATIENCE)
+            held = web.held()
+            web.edit(held, request={"content": web.body(held).replace("Paris", "Oslo")})
+            server.replies.put(done(2))
+            web.resume(held)
+            assert answer.result().http_version == "HTTP/2" and b"sunny" in answer.result().content
+        assert field(server.received[-1], "Mcp-Param-City") == "Oslo"
+        server.replies.put([stream, wire.chunk(progress), 0.2, wire.chunk(flows.event(flows.result(id=3))), wire.LAST])
+        with asking(proxy, plain("slow", 3)) as answer:
+            held = web.held()
+            web.edit(held, response={"content": web.body(held, "response").replace('"content": []', '"content": [{}]')})
+            web.resume(held)
+            assert b"[{}]" in answer()
+        (tmp_path / "shown.flow").write_bytes(web.call("GET", "/flows/dump"))
+        proxy.stop()
+        proxy.path = tmp_path / "shown.flow"
+        found = [exchange for _, exchange in judged(proxy, tmp_path)]
+    assert [e.change and (e.change.request_by, e.change.response_by) for e in found] == [None, ("user", None), (None, "user")]
+    assert errors(found[1]) == []
+
+
+@pytest.mark.parametrize("line", ["", "deny", "headers please", "allow a b c", "permit tools/call"])
+def test_a_line_of_the_gate_that_makes_no_sense(line):
+    with pytest.raises(ValueError, match="deny METHOD"):
+        parse_gate(line)
+    with pytest.raises(exceptions.OptionsError, match="mcp_gate"), flows.proxy(mcp_gate=[line]):
+        pass
+
+
+@pytest.mark.parametrize("line", ["rule", "rule NIX001", "era future", "request", "answer a b c"])
+def test_a_break_that_makes_no_sense(line):
+    with pytest.raises(exceptions.OptionsError, match="mcp_intercept"), flows.proxy(mcp_intercept=[line]):
+        pass
+
+
+def test_the_gate_of_the_project_file(tmp_path):
+    (tmp_path / "wiretap.toml").write_text('[gate]\nlines = ["headers", "deny tools/call delete_*"]\n')
+    assert project.load(tmp_path).gate == [GateLine("headers"), GateLine("deny", "tools/call", "delete_*")]
+    (tmp_path / "wiretap.toml").write_text('[gate]\nlines = ["deny"]\n')
+    with pytest.raises(project.ProjectError, match=r"gate.lines\[0\]"):
+        project.load(tmp_path)

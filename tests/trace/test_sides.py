@@ -149,3 +149,18 @@ def test_a_flow_that_nobody_touched_has_one_side():
     exchange = Wire().call({"name": "echo", "arguments": {}}, result(content=[]))
     assert exchange.change is exchange.at_server is exchange.at_client is exchange.judged is None
     assert json.loads(record.flow_line(exchange, "a", 0))["changed"] is None
+
+
+def test_a_refusal_that_the_proxy_brought_about_is_no_habit_of_the_server():
+    wire = Wire()
+    failed = {"error": {"code": -32603, "message": "unsupported version"}}
+    for _ in range(4):
+        exchange = wire.call({"name": "echo", "arguments": {}}, failed, here="gate")
+        assert rules(exchange) == []
+    changed = wire.call(
+        {"name": "echo", "arguments": {}},
+        {"error": {"code": -32600, "message": "unsupported protocol version"}},
+        sent={"name": "other", "arguments": {}},
+        status=400,
+    )
+    assert [rule for party, rule in rules(changed) if party == "client"] == []

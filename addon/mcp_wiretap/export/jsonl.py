@@ -1,10 +1,10 @@
 """One message a line, in the order of time: for `jq`, `grep` and programs of one's own."""
 
-import json
 from collections.abc import Iterable, Iterator
 
 from mcp_wiretap.export.account import Account, Said
 from mcp_wiretap.report.record import encode, moment, optional, text
+from mcp_wiretap.wire.secret import escaped_json
 
 
 def lines(accounts: Iterable[Account]) -> Iterator[tuple[float, str]]:
@@ -38,7 +38,5 @@ def _line(account: Account, said: Said) -> str:
 
 
 def _one_line(written: str) -> str:
-    """JSON as it was read, without what a reader might take for the end of a line."""
-    if written.isascii():
-        return written
-    return "".join(c if c not in "\x85\u2028\u2029" else json.dumps(c)[1:-1] for c in written)
+    """JSON as it was read, without what a reader might take for the end of a line or a terminal for a command."""
+    return escaped_json(written)

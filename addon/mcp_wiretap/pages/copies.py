@@ -64,17 +64,19 @@ def _masked(value: Any) -> Any:
 def as_curl(subject: Subject) -> str:
     """The request as a curl command; a secret header has to be filled in."""
     whole = subject.whole
-    words = ["curl", "-sS", "-N"]
-    if whole.http_method != "POST":
-        words += ["-X", whole.http_method]
+    found, problem = body.content(whole, "request")
+    words = ["curl", "-sS", "-N", "--globoff"]  # or it takes [1-100] and {a,b} of a URL for many URLs
+    if whole.http_method != "POST" or problem is not None:  # data alone makes it a POST
+        words += ["-X", shlex.quote(visible(whole.http_method))]
     words.append(shlex.quote(visible(concealed(whole.url + (f"?{whole.query}" if whole.query else "")))))
     lines = [" ".join(words)]
     for name, value in whole.request_fields:
         if name.lower() not in _NOT_COPIED:
             lines.append(f"-H {shlex.quote(visible(f'{name}: {mask_header(name, value)}'))}")
-    found, problem = body.content(whole, "request")
     if problem is None:
         lines.append(f"--data-raw {shlex.quote(visible(dumps(masked(found))))}")
+    elif problem != "empty":
+        return " \\\n  ".join(lines) + "\n# the body is not copied: it is no JSON\n"
     return " \\\n  ".join(lines) + "\n"
 
 

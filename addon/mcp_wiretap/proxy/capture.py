@@ -338,10 +338,10 @@ class Capture:
             on_its_way=later,
             process=exit_of(flow.metadata) if tap is None else None,
         )
-        unfinished = self._now("response", ended, flow)
+        unfinished, self._unfinished = self._now("response", ended, flow), None
         if passed is not None or not waits:
             self.changes.passed(flow, trace_id, self.limits.body, streamed=passed, last=not waits)
-        return unfinished
+        return self._unfinished or unfinished
 
     def _tell_change(self, event: Event, flow: HTTPFlow) -> None:
         self._unfinished = self._now("change", event, flow)

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from mitmproxy import version
 from mitmproxy.io import compat, tnetstring
 
-type State = dict[str, Any]
+from mcp_wiretap.proxy.form import State, is_time
+
 type Span = tuple[int, int, int]  # tag, start and end of a value
 
 _DIGITS = 12  # of a length: mitmproxy's own bound
@@ -115,7 +116,7 @@ def _record(payload: bytes, start: int) -> Record:
         state = _migrated(payload)
         http = state["type"] == "http"
         started = state["request"]["timestamp_start"] if http else state["timestamp_created"]
-        return Record(start, len(payload), state["id"], float(started or 0.0), http)
+        return Record(start, len(payload), state["id"], _started(started), http)
     http = _at(payload, spans[b"type"]) == "http"
     if http:
         _, begin, end = spans[b"request"]
@@ -126,13 +127,23 @@ def _record(payload: bytes, start: int) -> Record:
     flow = _at(payload, spans[b"id"])
     if not isinstance(flow, str):
         raise Damaged("its id is not a text")
-    return Record(start, len(payload), flow, float(started or 0.0), http)
+    return Record(start, len(payload), flow, _started(started), http)
+
+
+def _started(value: Any) -> float:
+    return float(value) if is_time(value) else 0.0
+
+
+def whole(file: BinaryIO, record: Record) -> State:
+    """The state of one flow, of this mitmproxy's format version, all of it. It raises whatever its members lead to."""
+    file.seek(record.offset)
+    return _migrated(file.read(record.length))
 
 
 def _migrated(payload: bytes) -> State:
     """The state of a flow that another version of mitmproxy wrote, in this one's form."""
-    whole: Any = tnetstring.parse(_BRACE, memoryview(payload))
-    return compat.migrate_flow(whole)  # type: ignore[return-value]
+    state: Any = tnetstring.parse(_BRACE, memoryview(payload))
+    return compat.migrate_flow(state)  # type: ignore[return-value]
 
 
 def _spans(data: bytes, position: int, end: int) -> dict[bytes, Span]:

@@ -14,11 +14,13 @@ from typing import Any, BinaryIO
 
 from mitmproxy.io.har import fix_headers, request_to_flow
 
-from mcp_wiretap.proxy import flowfile
-from mcp_wiretap.proxy.flowfile import Damaged, Record, State
-from mcp_wiretap.proxy.stored import events_of, is_event_stream
+from mcp_wiretap.proxy import flowfile, form
+from mcp_wiretap.proxy.flowfile import Damaged, Record
+from mcp_wiretap.proxy.form import State
+from mcp_wiretap.proxy.stored import events_of, is_event_stream, started_at
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.wire.secret import shown
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -93,19 +95,27 @@ class Recording:
             else:
                 record = Record(self._offsets[number], self._lengths[number], self.flow_ids[number], self._starts[number], True)
                 state = flowfile.read(file, record)
+            form.check(state)
+            if form.settle_times(state):
+                self._damaged(f"flow {shown(self.flow_ids[number], 80)} has a time that is none, and was read without it")
             return events_of(state, self._limits.stream)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            if self.damage is None:
-                said = str(error) if isinstance(error, Damaged) else f"it is not as mitmproxy writes one ({error!r})"
-                self.damage = f"flow {self.flow_ids[number]}: {said}"
+        except Exception as error:  # whatever the members of a state lead to
+            said = str(error) if isinstance(error, Damaged) else f"it is not as mitmproxy writes one ({error})"
+            self._damaged(f"flow {shown(self.flow_ids[number], 80)} cannot be read: {shown(said, 200)}")
             return []
+
+    def _damaged(self, said: str) -> None:
+        """The first thing that is wrong is told."""
+        if self.damage is None:
+            self.damage = said
 
     def _read_har(self, file: BinaryIO) -> None:
         self._entries = []
         try:
             entries = list(json.loads(file.read().removeprefix(_BOM))["log"]["entries"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            self.damage = f"not a HAR file ({error!r})" if not isinstance(error, json.JSONDecodeError) else f"not JSON ({error})"
+            why = "it is nested too deep" if isinstance(error, RecursionError) else shown(str(error), 200)
+            self.damage = f"not a HAR file ({why})" if not isinstance(error, json.JSONDecodeError) else f"not JSON ({error})"
             return
         unread: list[str] = []
         for index, entry in enumerate(entries):
@@ -115,7 +125,7 @@ class Recording:
                 unread.append(f"entry {index} of the HAR cannot be read ({error!r})")
                 continue
             self.flow_ids.append(state["id"])
-            self._starts.append(float(state["request"]["timestamp_start"] or 0.0))
+            self._starts.append(started_at(state["request"]))
             self._entries.append(state)
         if unread:
             self.damage = unread[0] + (f", nor can {len(unread) - 1} more" if len(unread) > 1 else "")

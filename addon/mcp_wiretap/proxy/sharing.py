@@ -6,7 +6,8 @@ from typing import Any, BinaryIO
 
 from mitmproxy.flow import Flow
 
-from mcp_wiretap.proxy.flow_io import flows_of, writer
+from mcp_wiretap.proxy import form
+from mcp_wiretap.proxy.flow_io import flows_of, unreadable, writer
 from mcp_wiretap.proxy.stored import events_of
 from mcp_wiretap.redact.redact import Redactor
 from mcp_wiretap.trace.events import Event
@@ -17,23 +18,39 @@ def copy(source: Path, target: BinaryIO, redactor: Redactor | None, wanted: Call
     """Write the flows of a recording (those that are wanted), redacted where a redactor is given. How it is damaged, or None.
 
     The redactor learns from all flows first, also from those that are not wanted."""
+    unread: set[str] = set()
     if redactor is not None:
         for state in states(source):
             if isinstance(state, dict):
-                redactor.collect(state)
+                try:
+                    redactor.collect(state)
+                except Exception:  # what is not understood is not given away
+                    unread.add(state["id"])
     add, damage = writer(target), None
     for flow in flows_of(source):
-        if isinstance(flow, str):
-            damage = flow
-        elif wanted is None or wanted(flow.id):
-            add(flow if redactor is None else _redacted(flow, redactor))
+        made = flow
+        if isinstance(flow, Flow):
+            if wanted is not None and not wanted(flow.id):
+                continue
+            if redactor is not None:
+                made = _redacted(flow, redactor) if flow.id not in unread else unreadable(flow.id, "its secrets cannot be told")
+        if isinstance(made, str):
+            damage = damage or made
+        else:
+            add(made)
     return damage
 
 
 def states(path: Path) -> Iterator[dict[str, Any] | str]:
-    """The states of the flows; a text comes last where the file is damaged."""
+    """The states of the flows, with times that can be told; a text in the place of one that cannot be read."""
     for flow in flows_of(path):
-        yield flow if isinstance(flow, str) else dict(flow.get_state())
+        if isinstance(flow, str):
+            yield flow
+            continue
+        state = dict(flow.get_state())
+        if state["type"] == "http":
+            form.settle_times(state)
+        yield state
 
 
 def events(path: Path) -> Iterator[tuple[str, list[Event]]]:
@@ -43,6 +60,9 @@ def events(path: Path) -> Iterator[tuple[str, list[Event]]]:
             yield state["id"], events_of(state, Limits().stream)
 
 
-def _redacted(flow: Flow, redactor: Redactor) -> Flow:
-    made: Flow = type(flow).from_state(redactor.redact(flow.get_state()))
+def _redacted(flow: Flow, redactor: Redactor) -> Flow | str:
+    try:
+        made: Flow = type(flow).from_state(redactor.redact(flow.get_state()))
+    except Exception as error:
+        return unreadable(flow.id, f"its secrets cannot be told ({type(error).__name__})")
     return made

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mcp_wiretap.proxy import form
+from mcp_wiretap.proxy.form import State
 from mcp_wiretap.proxy.stored_changes import Change, changes_of
 from mcp_wiretap.stdio.lines import CANCELLED, OUTPUT_ENDED
 from mcp_wiretap.stdio.session import WRAPPER_GONE
@@ -29,8 +31,6 @@ from mcp_wiretap.wire.coding import Decoder
 from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.sse import SseParser
 
-type State = dict[str, Any]
-
 _BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
 _BEGINNING = 64 << 10  # bytes in which a stream announces its address
 _HAS_DATA = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])data[:\r\n]")
@@ -39,7 +39,10 @@ _ENDS: dict[str, EndedBy] = {"client": "client", "server": "server", "unknown": 
 
 def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] | None = None) -> list[Event]:
     """The events of a stored HTTP flow, in order. `address` (scheme, host, port) replaces the request's, where mitmproxy has
-    rewritten it while loading. KeyError, TypeError or ValueError where the state is not that of an HTTP flow."""
+    rewritten it while loading. Times that are none are settled in the state. Malformed (a ValueError) where the state is not that
+    of an HTTP flow."""
+    form.check(state)
+    form.settle_times(state)
     request, response, error = state["request"], state["response"], state["error"]
     flow, metadata = state["id"], state["metadata"]
     change = changes_of(state)
@@ -94,7 +97,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
 
 
 def started_at(request: State) -> float:
-    return float(request["timestamp_start"] or 0.0)
+    at = request["timestamp_start"]
+    return float(at) if form.is_time(at) else 0.0
 
 
 def _request(

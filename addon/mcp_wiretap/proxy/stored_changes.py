@@ -5,7 +5,7 @@ flow that a person edits. Both come from a file: whatever is not as we write it 
 from dataclasses import dataclass
 from typing import Any
 
-type State = dict[str, Any]
+from mcp_wiretap.proxy.form import State, is_time
 
 _UNSURE = (
     "the request was edited in mitmproxy, and the recording does not tell what the server was given: whether its answer is right "
@@ -55,7 +55,7 @@ def _noted(state: State, note: dict[str, Any]) -> Change:
             if type(request.get(name)) is type(stored.get(name)):
                 change.received[name] = request[name]
         at = request.get("at")
-        change.at = float(at) if isinstance(at, int | float) else 0.0
+        change.at = float(at) if is_time(at) else 0.0
     if isinstance(response, dict) and (fields := _fields(response)) is not None and state["response"] is not None:
         change.given = {**state["response"], "headers": fields, "content": _body(response)}
         if isinstance(response.get("status"), int):

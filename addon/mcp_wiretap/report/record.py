@@ -13,19 +13,17 @@ from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding, Unchecked
 from mcp_wiretap.trace.model import BatchItem, Conversation, Endpoint, Exchange, HeaderCheck
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import concealed, safe
+from mcp_wiretap.wire.secret import concealed, escaped_json, safe
 
 LONGEST = 2_000  # characters of one text from the wire: names and URIs fit, a 64 KB header does not
 TOOLS = 500  # names of tools listed for one endpoint
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), check_circular=False).encode
-_LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON allows them; readers of lines split there
 
 
 def encode(value: Any) -> str:
-    """One line of JSON, whatever a reader takes for the end of a line."""
-    written = _json(value)
-    return written if written.isascii() else written.translate(_LINE_BREAKS)
+    """One line of JSON, whatever a reader takes for the end of a line or a terminal for a command."""
+    return escaped_json(_json(value))
 
 
 def text(value: str) -> str:

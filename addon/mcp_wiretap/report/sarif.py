@@ -17,6 +17,7 @@ from mcp_wiretap import __version__, explanation
 from mcp_wiretap.report.audit import NAME, Audit
 from mcp_wiretap.report.words import sorted_failures
 from mcp_wiretap.rule import Rule
+from mcp_wiretap.wire.secret import escaped_json
 
 MOST = 5_000  # what GitHub shows of one run; it refuses a run with more than 25,000
 RELATED = 50
@@ -47,10 +48,10 @@ def write(audit: Audit, out: TextIO) -> None:
         },
     }
     out.write('{"$schema": "https://json.schemastore.org/sarif-2.1.0.json",\n"version": "2.1.0",\n"runs": [\n')
-    out.write(json.dumps(head, ensure_ascii=False)[:-1] + ',\n"results": [')
+    out.write(escaped_json(json.dumps(head, ensure_ascii=False))[:-1] + ',\n"results": [')
     between = "\n"
     for result in _results(audit, position):
-        out.write(between + json.dumps(result, ensure_ascii=False))
+        out.write(between + escaped_json(json.dumps(result, ensure_ascii=False)))
         between = ",\n"
     out.write("]}\n]}\n" if between == "\n" else "\n]}\n]}\n")
 

@@ -629,6 +629,7 @@ class Item:
     first_flow: str
     earlier_keys: frozenset[str]  # asked in the rounds before
     repeats: int = 1  # rounds in a row that asked the same with the same state
+    starts: int = 1  # times that the same call was started afresh, up to this one
     continuations: list[Exchange] = field(default_factory=list)
     closed_by: str | None = None  # flow of the first continuation that was answered
     closed_how: str = ""  # complete, input_required, task, error
@@ -676,6 +677,7 @@ class Round:
     consumed: str = ""  # flow that had used up the state before
     consumed_how: str = ""
     restarts: Item | None = None  # the open item that this same call, without state and responses, starts over
+    never_retried: bool = False  # of one that starts over: its client has continued no item here so far
     issues: Item | None = None  # the item that the answer made
     waited: float | None = None  # seconds from that answer to the end of the trace, while nothing continued it
     after_task: str = ""  # flow of the round that had returned a task for the same operation

@@ -249,6 +249,8 @@ def _nearest(name: str, tools: list[str]) -> str | None:
 def _bad_arguments(subject: Subject) -> _Panel:
     meaning = "invalid parameters: the tool is known, the arguments are not what it takes"
     request = subject.request
+    if request is not None and "requestState" in request.params:
+        meaning = "invalid parameters; this is a retry with requestState: the state may be meant"
     definition = headers.definition_of(subject)
     arguments = request.params.get("arguments") if request is not None else None
     if definition is None:

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             for flow in flows_of(source):
                 if isinstance(flow, str):
                     damage = damage or flow
-                    break
+                    continue
                 if (said := judged.words_of(flow.id)) is not None:
                     write(flow, said)
                 add(flow)

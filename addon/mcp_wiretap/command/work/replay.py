@@ -18,7 +18,7 @@ from mcp_wiretap.replay.scope import NotChosen, conversation_id, repeated, takes
 from mcp_wiretap.replay.script import Script, Take
 from mcp_wiretap.replay.stdio import Processes, place_of
 from mcp_wiretap.wire import jsonrpc
-from mcp_wiretap.wire.secret import visible
+from mcp_wiretap.wire.secret import escaped_json, visible
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     with destination(arguments.output, inputs=[arguments.file]) as out:
         if arguments.format == "json":
             machine_readable(out)
-            out.write(jsonrpc.dumps(report.to_json(), 2) + "\n")
+            out.write(escaped_json(jsonrpc.dumps(report.to_json(), 2)) + "\n")
         else:
             out.write(text_of(report))
     if report.stopped is not None and (arguments.format == "json" or arguments.output is not None):

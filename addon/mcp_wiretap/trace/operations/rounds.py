@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from mcp_wiretap.trace.memory.memory import Memory
+from mcp_wiretap.trace.memory.recent import Recent
 from mcp_wiretap.trace.model import Exchange, Item, LinkClass, Message, Round
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -29,12 +30,16 @@ MOST_ASKED_IN_ALL = 16 << 20
 MOST_STATE = 4_096  # characters of a state that is kept, to show where another one begins to differ
 MOST_OF_A_STATE = 8  # items that were given the same state: from the second core on it belongs to nobody
 MOST_OPEN = 200  # open items of one endpoint, method and name that a retry is compared with
+STARTING_OVER = "starts over"  # why an exchange is held: its client may still continue an item
 MOST_HELD = 200  # exchanges kept whole until their item is continued, for the note at the end of the trace
 
 # The server refused the request before it looked at state and responses: the client is to repair it and ask again.
 _UNPROCESSED = frozenset(
     {rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION, rev.PARSE_ERROR, rev.INVALID_REQUEST}
 )
+
+
+type _Client = tuple[str, str, tuple[str, str] | None]  # endpoint, Authorization, clientInfo
 
 
 class Rounds(Tracker):
@@ -47,6 +52,10 @@ class Rounds(Tracker):
         self._states: dict[tuple[str, bytes], list[Item]] = {}
         self._asked = 0  # bytes
         self._held = 0
+        self._retried: Recent[_Client, bool] = Recent(MOST_OPEN)  # clients that have continued an item
+        self._starting_over: Recent[_Client, list[Exchange]] = Recent(
+            MOST_OPEN
+        )  # and what others started over, while that may change
         self._now = 0.0
 
     # What happens
@@ -151,6 +160,8 @@ class Rounds(Tracker):
                 self._asked += len(asked)
         if parent is not None and (parent.state_key, parent.asked) == (item.state_key, item.asked):
             item.repeats = parent.repeats + 1
+        if round_.restarts is not None:
+            item.starts = round_.restarts.starts + 1
         round_.issues = item
         self._keep(item)
 
@@ -223,6 +234,7 @@ class Rounds(Tracker):
         answered = tuple(responses) if isinstance(responses, dict) else ()
         if state is None and not answered:
             return  # inputResponses {} and a null state say nothing
+        self._continues(exchange)
         state_key = digest_of_text(state) if state is not None else b""
         owners = self._states.get((exchange.endpoint.url, state_key), []) if state_key else []
         found = self._find(exchange, method, core_of(params), state_key, frozenset(answered), owners)
@@ -329,7 +341,29 @@ class Rounds(Tracker):
                 item.abandoned, linked.forced = False, None
             self.memory.touched(item.exchange)
 
+    def _continues(self, exchange: Exchange) -> None:
+        """The client knows how to continue: that it starts over has another reason."""
+        client = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+        self._retried.put(client, True)
+        for earlier in self._starting_over.pop(client) or ():
+            if earlier.mrtr is not None:
+                earlier.mrtr.never_retried = False
+                self.memory.rejudge(earlier)
+            self.memory.held.free(earlier, STARTING_OVER)
+
     # The same call without state and responses
+
+    def _starts_over(self, exchange: Exchange, round_: Round, item: Item) -> None:
+        """MRT027: a client that never continues takes the answer for the result."""
+        client = (exchange.endpoint.url, exchange.auth, exchange.client_info)
+        if client in self._retried or item.starts < 2:
+            return
+        round_.never_retried = True
+        self.memory.held.keep(exchange, STARTING_OVER)
+        known = self._starting_over.get(client) or []
+        for forgotten in self._starting_over.put(client, [*known, exchange][-MOST_OPEN:]):
+            for earlier in forgotten if forgotten is not known else ():
+                self.memory.held.free(earlier, STARTING_OVER)
 
     def _afresh(self, message: Message, candidates: list[Item]) -> None:
         """MRT002: a new attempt. What was open is abandoned, unless its retry comes all the same."""
@@ -343,6 +377,7 @@ class Rounds(Tracker):
             item.abandoned = True
             if exchange.mrtr is None:
                 exchange.mrtr = Round(1, restarts=item)
+                self._starts_over(exchange, exchange.mrtr, item)
             conversation = item.exchange.conversation
             if conversation is not None and conversation.rounds[-1] == item.flow:
                 conversation.forced = "abandoned"

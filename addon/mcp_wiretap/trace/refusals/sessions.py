@@ -77,7 +77,7 @@ class SessionRefusals(Tracker):
         super().resized()
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
-        if exchange.kind != "mcp" or exchange.claim.modern or exchange.status is None:
+        if exchange.kind != "mcp" or exchange.claim.modern or exchange.status is None or exchange.change is not None:
             return None
         if exchange.method == "initialize" and exchange.http_method == "POST":
             self._initialized(exchange)

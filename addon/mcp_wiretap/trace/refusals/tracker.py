@@ -13,7 +13,7 @@ from mcp_wiretap.trace.facts import EndpointFact, ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.repeats import Repeat, Repeats
 from mcp_wiretap.trace.mirrored import request_faults as faults
-from mcp_wiretap.trace.model import Endpoint, Exchange, Message
+from mcp_wiretap.trace.model import Endpoint, Exchange, Message, Round
 from mcp_wiretap.trace.refusals.words import Said, Topic, speaks_of, words_of
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
@@ -59,6 +59,17 @@ class AlwaysFailed:
     taken_back: bool = False  # it did something else since
 
 
+@dataclass(slots=True)
+class StateRefused:
+    """A requestState was refused by the server that gave it."""
+
+    said: Said
+    age: float  # seconds since it was given
+    given: str  # flow of the answer that gave it
+    repeat: Repeat
+
+
+STATE_REFUSED: ExchangeFact[StateRefused] = ExchangeFact("state-refused", "the server refuses the requestState that it gave")
 VERSION_REFUSED: ExchangeFact[VersionRefused] = ExchangeFact("version-refused", "initialize was refused for its version")
 OLD_WAY: ExchangeFact[OldWay] = ExchangeFact("refused-in-an-old-way", "a conforming modern request was refused")
 ALWAYS_FAILED: ExchangeFact[AlwaysFailed] = ExchangeFact("always-failed", "every request to this endpoint failed")
@@ -73,22 +84,27 @@ class Refusals(Tracker):
         super().__init__(memory)
         self._versions: Repeats[str] = Repeats(memory.held, "refused for its version")
         self._old_ways: Repeats[tuple[str, Topic | None]] = Repeats(memory.held, "refused in an old way")
+        self._states: Repeats[str] = Repeats(memory.held, "state refused")
         self._failed: Repeats[str] = Repeats(memory.held, "always failed")
 
     def said(self, message: Message) -> None:
         request = message.request
-        if request is not None and message.party == "server" and message.rpc.kind == "result":
+        if request is not None and message.party == "server" and message.rpc.kind == "result" and not _changed(request.exchange):
             self._succeeded(request.exchange.endpoint)
 
     def ended(self, exchange: Exchange) -> Iterable[Exchange] | None:
         request = exchange.request
         if exchange.kind != "mcp" or request is None or exchange.status is None or exchange.http_method != "POST":
             return None
+        if _changed(exchange):
+            return None
         changed: list[Exchange] = []
         if exchange.claim.kind == "legacy" and request.method == "initialize":
             changed += self._initialize(exchange)
         elif exchange.claim.kind == "modern":
             changed += self._modern(exchange)
+            if exchange.mrtr is not None:
+                changed += self._state(exchange, exchange.mrtr)
         changed += self._internal(exchange)
         return [earlier for earlier in changed if earlier is not exchange]
 
@@ -142,6 +158,22 @@ class Refusals(Tracker):
         exchange.facts[OLD_WAY] = OldWay(words, topic, repeat)
         yield repeat.first
 
+    def _state(self, exchange: Exchange, round_: Round) -> Iterable[Exchange]:
+        """A server refuses the state that it gave: the same, to the same client, not used before."""
+        item, answer, status = round_.continues, exchange.answer, exchange.status
+        if item is None or round_.state != "same" or round_.link != "a" or round_.other_auth or round_.consumed or round_.shared:
+            return
+        code = answer.error_code if answer is not None else None
+        if (answer is not None and answer.rpc.kind == "result") or not (status == 400 or code == rev.INVALID_PARAMS):
+            return
+        words = words_of(exchange)
+        if code in TYPED or words is None or (speaks_of(words.text, "state") is None and round_.answered):
+            return  # without such words the answers to what was asked may be meant
+        repeat = self._states.add(exchange.endpoint.url, exchange)
+        if repeat.first is exchange:
+            exchange.facts[STATE_REFUSED] = StateRefused(words, exchange.started - item.at, item.flow, repeat)
+        yield repeat.first
+
     # Everything
 
     def _internal(self, exchange: Exchange) -> Iterable[Exchange]:
@@ -173,6 +205,11 @@ class Refusals(Tracker):
                 told.taken_back = True
             self.memory.rejudge(known.first)
             self._failed.let_go(known)
+
+
+def _changed(exchange: Exchange) -> bool:
+    """Whether the proxy changed the request, or answered itself: that tells nothing of the server."""
+    return exchange.change is not None and (exchange.change.request_by is not None or exchange.change.answered_here)
 
 
 def _has_faults(exchange: Exchange) -> bool:

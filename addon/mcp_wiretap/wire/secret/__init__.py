@@ -34,7 +34,7 @@ from mcp_wiretap.wire.secret.names import (
 )
 from mcp_wiretap.wire.secret.spelling import mask
 from mcp_wiretap.wire.secret.texts import SECRET_TEXT, secrets_in, secrets_in_bytes
-from mcp_wiretap.wire.secret.visible import one_line, safe, visible
+from mcp_wiretap.wire.secret.visible import escaped_json, one_line, safe, visible
 
 __all__ = [
     "ENTERED",
@@ -46,6 +46,7 @@ __all__ = [
     "STAND_INS",
     "KnownSecrets",
     "concealed",
+    "escaped_json",
     "hidden",
     "hidden_head",
     "is_header",
