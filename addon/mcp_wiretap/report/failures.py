@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from mcp_wiretap.report import comment
 from mcp_wiretap.trace.authorization.steps import AUTHORIZATION_FLOWS, TOKENS
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.wire.secret import concealed
 
 NAMES = 3  # of one line
 _CHANGING = re.compile(r"[0-9A-Fa-f-]*[0-9][0-9A-Fa-f-]*")  # counters, ids and times do not make it another failure
@@ -70,7 +71,7 @@ def of(exchange: Exchange, input_: str) -> Failure | None:
         first=exchange.flow,
         input=input_,
         at=exchange.started,
-        names={exchange.name: None} if exchange.name else {},
+        names={concealed(exchange.name): None} if exchange.name else {},
         rules=rules,
         foreseen=_foreseen(exchange),
         count=1,

@@ -12,6 +12,7 @@ from mcp_wiretap.report import failures
 from mcp_wiretap.report.failures import Failure
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Unchecked
 from mcp_wiretap.trace.model import Conversation, Endpoint, Exchange
+from mcp_wiretap.wire.secret import concealed
 
 EXAMPLES = 3  # of one group of findings
 CONVERSATIONS = 100  # that went well, and as many that did not
@@ -275,7 +276,7 @@ def operation_of(exchange: Exchange) -> str:
 
 
 def _words(method: str | None, name: str | None) -> str:
-    return f"{method or '?'} {name}" if name else method or "?"
+    return concealed(f"{method or '?'} {name}" if name else method or "?")
 
 
 def server_label(endpoint: Endpoint) -> str:
