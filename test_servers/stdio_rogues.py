@@ -53,8 +53,13 @@ def _deaf(line: bytes, number: int) -> Iterator[bytes]:
 
 
 ROGUES: dict[str, Spoil] = {
-    "greeting": _greeting, "pretty": _pretty, "not-utf8": _not_utf8, "twice": _twice, "cut": _cut, "deaf": _deaf,
-}  # fmt: skip
+    "greeting": _greeting,
+    "pretty": _pretty,
+    "not-utf8": _not_utf8,
+    "twice": _twice,
+    "cut": _cut,
+    "deaf": _deaf,
+}
 
 
 def serve(config: str, name: str, command: Sequence[str] = ()) -> int:

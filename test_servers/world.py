@@ -36,8 +36,15 @@ if TYPE_CHECKING:
 warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
 
 LEVELS: tuple[types.LoggingLevel, ...] = (
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
-)  # fmt: skip
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+)
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 STATUS_KEY = "test_servers.status"
 """Where in the ASGI scope a handler leaves the HTTP status it wants for its error."""

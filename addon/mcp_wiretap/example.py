@@ -218,9 +218,20 @@ class _Reader:
         changes = [entry.split(" ", 2) for entry in self.pending]
         self.pending = []
         early = {
-            "client", "capabilities", "version", "params", "id", "no-id", "path", "meta", "-meta", "label", "after", "authority",
+            "client",
+            "capabilities",
+            "version",
+            "params",
+            "id",
+            "no-id",
+            "path",
+            "meta",
+            "-meta",
+            "label",
+            "after",
+            "authority",
             "reverse",
-        }  # fmt: skip
+        }
         version, capabilities, envelope, sets_params = rev.MODERN_FROM, {}, True, None
         session_id: str | None = None
         for number, word, rest in changes:
@@ -339,12 +350,21 @@ class _Reader:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self.events.append(
             RequestSeen(
-                exchange.flow, self.now, self.now - 0.001, exchange.http_method, parts.scheme, parts.hostname or "",
-                port, target, Fields([(n.encode("latin-1"), _latin(v)) for n, v in exchange.headers]),
-                None if exchange.body_lost else data, f"connection-{exchange.client or 'a'}",
-                exchange.authority or parts.netloc, exchange.reverse,
+                exchange.flow,
+                self.now,
+                self.now - 0.001,
+                exchange.http_method,
+                parts.scheme,
+                parts.hostname or "",
+                port,
+                target,
+                Fields([(n.encode("latin-1"), _latin(v)) for n, v in exchange.headers]),
+                None if exchange.body_lost else data,
+                f"connection-{exchange.client or 'a'}",
+                exchange.authority or parts.netloc,
+                exchange.reverse,
             )
-        )  # fmt: skip
+        )
 
     # The server's side
 
@@ -607,9 +627,19 @@ class _Process:
             flow = self._flows[step.key] = self._reader.new_flow()
             content = [] if step.http_method == "GET" else [(b"Content-Type", b"application/json")]
             return RequestSeen(
-                flow, step.at, step.at, step.http_method, "stdio", self._session.name, 0, STDERR if of_process else "/",
-                Fields(content), step.data, f"process-{self._number}", command=self._session.name if of_process else None,
-            )  # fmt: skip
+                flow,
+                step.at,
+                step.at,
+                step.http_method,
+                "stdio",
+                self._session.name,
+                0,
+                STDERR if of_process else "/",
+                Fields(content),
+                step.data,
+                f"process-{self._number}",
+                command=self._session.name if of_process else None,
+            )
         flow = self._flows[step.key]
         if step.what == "head":
             kind = b"text/event-stream" if step.sse else b"text/plain" if of_process else b"application/json"

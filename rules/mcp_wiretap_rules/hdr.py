@@ -26,10 +26,15 @@ MODERN = ("2026-07-28",)
 # Methods of the modern core that name nothing. Those of extensions may have a source of their own: nothing is said of them.
 NAMELESS = frozenset(
     {
-        "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "completion/complete",
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "completion/complete",
         "subscriptions/listen",
     }
-)  # fmt: skip
+)
 
 
 def _check(message: Message, header: str) -> HeaderCheck | None:
@@ -71,12 +76,20 @@ def _repeated(check: HeaderCheck) -> str:
 
 
 @rule(
-    "HDR001", "protocol-version-header-missing", "Modern request without MCP-Protocol-Version",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#protocol-version-header", sep="2575",
+    "HDR001",
+    "protocol-version-header-missing",
+    "Modern request without MCP-Protocol-Version",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#protocol-version-header",
+    sep="2575",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header MCP-Protocol-Version; an empty value is none.
 
@@ -102,12 +115,21 @@ def protocol_version_header_missing(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR002", "protocol-version-header-mismatch", "Version header differs from envelope",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN, always=True,
-    spec=f"{HTTP}#protocol-version-header", sep="2575",
+    "HDR002",
+    "protocol-version-header-mismatch",
+    "Version header differs from envelope",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    always=True,
+    spec=f"{HTTP}#protocol-version-header",
+    sep="2575",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version has the very value of the envelope's protocolVersion, character for character.
 
@@ -139,12 +161,20 @@ def protocol_version_header_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR003", "method-header-missing", "Modern request without Mcp-Method",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#standard-request-headers", sep="2243",
+    "HDR003",
+    "method-header-missing",
+    "Modern request without Mcp-Method",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#standard-request-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def method_header_missing(message: Message) -> Iterator[Finding]:
     """Every modern request carries the header Mcp-Method.
 
@@ -169,12 +199,20 @@ def method_header_missing(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR004", "method-header-mismatch", "Mcp-Method differs from body method",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "HDR004",
+    "method-header-mismatch",
+    "Mcp-Method differs from body method",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def method_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Method has the very value of the body's `method`. Case counts, and no Base64 form is defined for this header.
 
@@ -203,12 +241,21 @@ def method_header_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR005", "name-header-missing", "Mcp-Name missing on a name-bearing request",
-    on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#standard-request-headers", sep="2243",
+    "HDR005",
+    "name-header-missing",
+    "Mcp-Name missing on a name-bearing request",
+    on="request",
+    methods=CORE_NAMES,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#standard-request-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def name_header_missing(message: Message) -> Iterator[Finding]:
     """tools/call, prompts/get and resources/read carry the header Mcp-Name with params.name or params.uri.
 
@@ -233,12 +280,21 @@ def name_header_missing(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR006", "name-header-mismatch", "Mcp-Name differs from params.name / params.uri",
-    on="request", methods=CORE_NAMES, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "HDR006",
+    "name-header-mismatch",
+    "Mcp-Name differs from params.name / params.uri",
+    on="request",
+    methods=CORE_NAMES,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def name_header_mismatch(message: Message) -> Iterator[Finding]:
     """Mcp-Name, decoded where it is a sentinel, has the very value of params.name or params.uri: no normalised URI, no
     percent-decoding, no change of case.
@@ -268,12 +324,20 @@ def name_header_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR007", "name-sentinel-malformed", "Mcp-Name has a sentinel that does not decode",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "HDR007",
+    "name-sentinel-malformed",
+    "Mcp-Name has a sentinel that does not decode",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` stands padded Base64 of the standard alphabet, of a text in UTF-8.
 
@@ -306,12 +370,20 @@ def name_sentinel_malformed(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR008", "name-must-be-encoded", "Mcp-Name needed the sentinel but was sent raw",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#standard-request-headers", sep="2243",
+    "HDR008",
+    "name-must-be-encoded",
+    "Mcp-Name needed the sentinel but was sent raw",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#standard-request-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def name_must_be_encoded(message: Message) -> Iterator[Finding]:
     """A name or URI that is not plain ASCII, has spaces at its ends, or itself looks like `=?base64?...?=` travels as a sentinel.
 
@@ -347,12 +419,20 @@ def reason(check: HeaderCheck) -> str:
 
 
 @rule(
-    "HDR009", "header-value-invalid-characters", "Raw octets outside the allowed set in a mirrored header",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "HDR009",
+    "header-value-invalid-characters",
+    "Raw octets outside the allowed set in a mirrored header",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
     """Mirrored headers hold visible ASCII, spaces and inner tabs, no other byte.
 
@@ -385,12 +465,20 @@ def header_value_invalid_characters(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR010", "duplicate-standard-header", "A mirrored header appears more than once",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "HDR010",
+    "duplicate-standard-header",
+    "A mirrored header appears more than once",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def duplicate_standard_header(message: Message) -> Iterator[Finding]:
     """MCP-Protocol-Version, Mcp-Method and Mcp-Name are there once.
 
@@ -429,11 +517,20 @@ def duplicate_standard_header(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR013", "name-header-on-other-method", "Mcp-Name on a method with no name source",
-    on="request", methods=NAMELESS, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#standard-request-headers", sep="2243",
+    "HDR013",
+    "name-header-on-other-method",
+    "Mcp-Name on a method with no name source",
+    on="request",
+    methods=NAMELESS,
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#standard-request-headers",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def name_header_on_other_method(message: Message) -> Iterator[Finding]:
     """Mcp-Name mirrors params.name, params.uri or a task's id; the other methods of the core have nothing to mirror.
 
@@ -461,11 +558,19 @@ def name_header_on_other_method(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR014", "headers-on-notification", "Mirrored headers of a notification contradict it",
-    on="notification", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#sending-messages", sep="2243",
+    "HDR014",
+    "headers-on-notification",
+    "Mirrored headers of a notification contradict it",
+    on="notification",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#sending-messages",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def headers_on_notification(message: Message) -> Iterator[Finding]:
     """Nothing says which headers a notification POST has, so none is missing. What is there should still be true.
 
@@ -493,11 +598,19 @@ def headers_on_notification(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR015", "stale-modern-headers-on-legacy", "Mirrored headers on legacy traffic",
-    on=("request", "notification"), level="may-note", party="client", era="legacy", severity="warning",
-    versions=("2025-03-26", "2025-06-18", "2025-11-25"), spec=f"{HTTP}#server-validation", sep="2243",
+    "HDR015",
+    "stale-modern-headers-on-legacy",
+    "Mirrored headers on legacy traffic",
+    on=("request", "notification"),
+    level="may-note",
+    party="client",
+    era="legacy",
+    severity="warning",
+    versions=("2025-03-26", "2025-06-18", "2025-11-25"),
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
     """Legacy revisions know no Mcp-Method, Mcp-Name or Mcp-Param-*, and initialize is no place for a modern version header:
     nobody compares them with the body.
@@ -535,11 +648,19 @@ def stale_modern_headers_on_legacy(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR016", "accept-incomplete", "Accept does not list both media types",
-    on="exchange", level="must", party="client", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
+    "HDR016",
+    "accept-incomplete",
+    "Accept does not list both media types",
+    on="exchange",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    versions=rev.STREAMABLE,
+    streamable=True,
     spec=f"{HTTP}#sending-messages",
     transport=("http",),
-)  # fmt: skip
+)
 def accept_incomplete(exchange: Exchange) -> Iterator[Finding]:
     """A POST of a JSON-RPC message lists application/json and text/event-stream in Accept; a legacy GET text/event-stream.
 
@@ -597,10 +718,22 @@ def _accepted_types(exchange: Exchange) -> tuple[str, ...]:
 # First words of the methods that MCP defines. Other JSON-RPC passes a proxy, too, and has other habits.
 _MCP_WORDS = frozenset(
     {
-        "initialize", "ping", "server", "tools", "prompts", "resources", "completion", "logging", "subscriptions", "tasks",
-        "notifications", "sampling", "elicitation", "roots",
+        "initialize",
+        "ping",
+        "server",
+        "tools",
+        "prompts",
+        "resources",
+        "completion",
+        "logging",
+        "subscriptions",
+        "tasks",
+        "notifications",
+        "sampling",
+        "elicitation",
+        "roots",
     }
-)  # fmt: skip
+)
 
 
 def is_mcp_message(exchange: Exchange) -> bool:
@@ -644,11 +777,19 @@ def media_type(value: str | None) -> str:
 
 
 @rule(
-    "HDR017", "request-content-type", "POST body media type",
-    on="post", level="may-note", party="client", era="both", severity="warning", versions=rev.STREAMABLE, streamable=True,
+    "HDR017",
+    "request-content-type",
+    "POST body media type",
+    on="post",
+    level="may-note",
+    party="client",
+    era="both",
+    severity="warning",
+    versions=rev.STREAMABLE,
+    streamable=True,
     spec=f"{HTTP}#standard-request-headers",
     transport=("http",),
-)  # fmt: skip
+)
 def request_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A POST with a JSON-RPC body says `Content-Type: application/json`; parameters such as charset are fine.
 
@@ -677,11 +818,19 @@ def request_content_type(exchange: Exchange) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR018", "response-content-type", "Answer to a request is neither JSON nor SSE",
-    on="exchange", level="must", party="server", era="both", severity="error", versions=rev.STREAMABLE, streamable=True,
+    "HDR018",
+    "response-content-type",
+    "Answer to a request is neither JSON nor SSE",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    versions=rev.STREAMABLE,
+    streamable=True,
     spec=f"{HTTP}#sending-messages",
     transport=("http",),
-)  # fmt: skip
+)
 def response_content_type(exchange: Exchange) -> Iterator[Finding]:
     """A request that is not refused is answered with application/json or text/event-stream, and a body of that kind.
 
@@ -749,12 +898,21 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR019", "session-header-on-modern-request", "Mcp-Session-Id sent on a modern request",
-    on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN, once="client",
-    spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    "HDR019",
+    "session-header-on-modern-request",
+    "Mcp-Session-Id sent on a modern request",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    once="client",
+    spec=f"{HTTP}#earlier-streamable-http-revisions",
+    sep="2567",
     needs=("header:mcp-session-id",),
     transport=("http",),
-)  # fmt: skip
+)
 def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
     """The modern era has no sessions: servers ignore Mcp-Session-Id on modern requests.
 
@@ -784,11 +942,20 @@ def session_header_on_modern_request(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR020", "session-minted-on-modern", "Server mints or echoes a session id for a modern request",
-    on="answer", level="should", party="server", era="modern", severity="warning", versions=MODERN, once="endpoint",
-    spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2567",
+    "HDR020",
+    "session-minted-on-modern",
+    "Server mints or echoes a session id for a modern request",
+    on="answer",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    once="endpoint",
+    spec=f"{HTTP}#earlier-streamable-http-revisions",
+    sep="2567",
     transport=("http",),
-)  # fmt: skip
+)
 def session_minted_on_modern(message: Message) -> Iterator[Finding]:
     """A server neither mints nor echoes Mcp-Session-Id for modern requests.
 
@@ -821,12 +988,20 @@ def session_minted_on_modern(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR021", "last-event-id-on-modern", "Last-Event-ID sent to a modern endpoint",
-    on="request", level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#earlier-streamable-http-revisions", sep="2575",
+    "HDR021",
+    "last-event-id-on-modern",
+    "Last-Event-ID sent to a modern endpoint",
+    on="request",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#earlier-streamable-http-revisions",
+    sep="2575",
     needs=("header:last-event-id",),
     transport=("http",),
-)  # fmt: skip
+)
 def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
     """Streams of the modern era cannot be resumed: Last-Event-ID on a modern POST is ignored.
 
@@ -854,11 +1029,20 @@ def last_event_id_on_modern(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR022", "non-post-on-modern", "GET or DELETE by a client that runs the modern era",
-    on="post", level="may-note", party="client", era="modern", severity="warning", versions=MODERN, always=True,
-    spec=f"{HTTP}#sending-messages", sep="2567",
+    "HDR022",
+    "non-post-on-modern",
+    "GET or DELETE by a client that runs the modern era",
+    on="post",
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    always=True,
+    spec=f"{HTTP}#sending-messages",
+    sep="2567",
     transport=("http",),
-)  # fmt: skip
+)
 def non_post_on_modern(exchange: Exchange) -> Iterator[Finding]:
     """In the modern era every message is a POST; there is no GET stream to open and no session to DELETE.
 
@@ -906,12 +1090,21 @@ def _is_browser(exchange: Exchange) -> bool:
 
 
 @rule(
-    "HDR024", "name-needless-base64", "Sentinel used for a value that is safe raw",
-    on="request", methods=NAME_SOURCE, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "HDR024",
+    "name-needless-base64",
+    "Sentinel used for a value that is safe raw",
+    on="request",
+    methods=NAME_SOURCE,
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def name_needless_base64(message: Message) -> Iterator[Finding]:
     """A name that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
 
@@ -936,11 +1129,18 @@ def name_needless_base64(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "HDR025", "body-not-utf8", "JSON-RPC body is not UTF-8",
-    on=("exchange", "event"), level="must", party="either", era="both", severity="error", always=True,
+    "HDR025",
+    "body-not-utf8",
+    "JSON-RPC body is not UTF-8",
+    on=("exchange", "event"),
+    level="must",
+    party="either",
+    era="both",
+    severity="error",
+    always=True,
     spec="2026-07-28 basic/transports/index#messages",
     transport=("http",),
-)  # fmt: skip
+)
 def body_not_utf8(fact: Exchange | StreamItem) -> Iterator[Finding]:
     """JSON-RPC messages are encoded in UTF-8, in bodies and in event streams.
 
@@ -991,18 +1191,28 @@ def _encoding(side: str, party: Party, reading: Reading | None, fields: wire.Fie
         if charset not in ("", "utf-8", "utf8", "us-ascii"):
             yield Finding(
                 f"Content-Type says charset {say(charset)}, the {side} body is UTF-8",
-                [evidence(where, content_type, "utf-8")], "info", party,
-            )  # fmt: skip
+                [evidence(where, content_type, "utf-8")],
+                "info",
+                party,
+            )
     if reading.bom:
         yield Finding(f"the {side} body begins with a byte order mark", [evidence(f"{side}.body:", "EF BB BF")], "info", party)
 
 
 @rule(
-    "HDR026", "oversized-headers-rejected", "413/431 with mirrored headers present",
-    on="exchange", level="may-note", party="either", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#client-behavior", sep="2243",
+    "HDR026",
+    "oversized-headers-rejected",
+    "413/431 with mirrored headers present",
+    on="exchange",
+    level="may-note",
+    party="either",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#client-behavior",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def oversized_headers_rejected(exchange: Exchange) -> Iterator[Finding]:
     """When a modern POST is refused with 431 or 413, long Mcp-Name and Mcp-Param-* values are the usual cause.
 

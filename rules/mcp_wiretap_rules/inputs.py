@@ -160,9 +160,14 @@ def _answers(message: Message, origin: Origin, responses: dict[str, Any], known:
         method = request.get("method") if isinstance(request, dict) else None
         params = request.get("params") if isinstance(request, dict) else None
         yield Reply(
-            message, origin, key, value, ("params", "inputResponses", key), method if isinstance(method, str) else None,
+            message,
+            origin,
+            key,
+            value,
+            ("params", "inputResponses", key),
+            method if isinstance(method, str) else None,
             params if isinstance(params, dict) else None,
-        )  # fmt: skip
+        )
 
 
 def mode(params: dict[str, Any]) -> Any:

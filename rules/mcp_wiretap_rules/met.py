@@ -20,10 +20,16 @@ _PREFIX = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 KNOWN_KEYS = frozenset(
     {
-        rev.PROTOCOL_VERSION, rev.CLIENT_INFO, rev.CLIENT_CAPABILITIES, rev.LOG_LEVEL, rev.SUBSCRIPTION_ID, rev.SERVER_INFO,
-        "io.modelcontextprotocol/related-task", "io.modelcontextprotocol/model-immediate-response",
+        rev.PROTOCOL_VERSION,
+        rev.CLIENT_INFO,
+        rev.CLIENT_CAPABILITIES,
+        rev.LOG_LEVEL,
+        rev.SUBSCRIPTION_ID,
+        rev.SERVER_INFO,
+        "io.modelcontextprotocol/related-task",
+        "io.modelcontextprotocol/model-immediate-response",
     }
-)  # fmt: skip
+)
 _DEEPEST, _MOST_METAS = 12, 200  # a tools/list of some hundred tools is judged by its first ones: they share an author
 
 

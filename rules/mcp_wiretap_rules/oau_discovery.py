@@ -471,9 +471,12 @@ def not_https(exchange: Exchange) -> Iterator[Finding]:
     if redirect_kind(uri) in ("http", "invalid"):
         message = f"redirect_uri {short(uri)} is neither on localhost nor https"
         yield Finding(
-            message, [evidence(place_of(exchange, "redirect_uri"), uri, "localhost or https")], severity="warning", party="client",
+            message,
+            [evidence(place_of(exchange, "redirect_uri"), uri, "localhost or https")],
+            severity="warning",
+            party="client",
             once=uri,
-        )  # fmt: skip
+        )
 
 
 def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
@@ -486,9 +489,12 @@ def _plain_endpoints(found: ServerMetadata) -> Iterator[Finding]:
     if local:
         message = f"the authorization server has plain http endpoints on this machine ({short(', '.join(local))})"
         yield Finding(
-            message, [evidence(f"response.body:/{local[0]}", found.endpoints[local[0]], "https")], severity="info", party="server",
+            message,
+            [evidence(f"response.body:/{local[0]}", found.endpoints[local[0]], "https")],
+            severity="info",
+            party="server",
             once=found.identifier,
-        )  # fmt: skip
+        )
 
 
 @rule(

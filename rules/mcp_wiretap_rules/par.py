@@ -70,11 +70,19 @@ def _but(check: HeaderCheck) -> str:
 
 
 @rule(
-    "PAR001", "annotation-empty-or-not-string", "x-mcp-header is empty or not a string",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR001",
+    "annotation-empty-or-not-string",
+    "x-mcp-header is empty or not a string",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_empty_or_not_string(definition: ToolDefinition) -> Iterator[Finding]:
     """The value of x-mcp-header is a string that is not empty: the end of the header's name.
 
@@ -96,11 +104,19 @@ def annotation_empty_or_not_string(definition: ToolDefinition) -> Iterator[Findi
 
 
 @rule(
-    "PAR002", "annotation-not-token", "x-mcp-header is not an HTTP token",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR002",
+    "annotation-not-token",
+    "x-mcp-header is not an HTTP token",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_not_token(definition: ToolDefinition) -> Iterator[Finding]:
     """x-mcp-header has only the characters of a header name (RFC 9110 token): no space, colon, slash, control or non-ASCII one.
 
@@ -126,11 +142,19 @@ def annotation_not_token(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR003", "annotation-duplicate", "Same header name twice in one tool",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR003",
+    "annotation-duplicate",
+    "Same header name twice in one tool",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_duplicate(definition: ToolDefinition) -> Iterator[Finding]:
     """In one inputSchema no two x-mcp-header values are the same; upper and lower case are.
 
@@ -157,11 +181,19 @@ def annotation_duplicate(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR004", "annotation-non-primitive", "Annotated property is not integer, string or boolean",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR004",
+    "annotation-non-primitive",
+    "Annotated property is not integer, string or boolean",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_non_primitive(definition: ToolDefinition) -> Iterator[Finding]:
     """Only integers, strings and booleans are mirrored.
 
@@ -183,11 +215,19 @@ def annotation_non_primitive(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR005", "annotation-on-number", "Annotated property has type number",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR005",
+    "annotation-on-number",
+    "Annotated property has type number",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_on_number(definition: ToolDefinition) -> Iterator[Finding]:
     """A parameter of type number is not mirrored, not even when its values happen to be whole.
 
@@ -210,11 +250,19 @@ def annotation_on_number(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR006", "annotation-type-undetermined", "Annotated property has no single primitive type",
-    on="tool", level="may-note", party="server", era="modern", severity="warning", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR006",
+    "annotation-type-undetermined",
+    "Annotated property has no single primitive type",
+    on="tool",
+    level="may-note",
+    party="server",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_type_undetermined(definition: ToolDefinition) -> Iterator[Finding]:
     """An annotated property says one type: integer, string or boolean. The specification leaves open what a list of types, or no
     type, means.
@@ -241,11 +289,19 @@ def annotation_type_undetermined(definition: ToolDefinition) -> Iterator[Finding
 
 
 @rule(
-    "PAR007", "annotation-not-reachable", "Annotation outside a pure properties chain",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR007",
+    "annotation-not-reachable",
+    "Annotation outside a pure properties chain",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_not_reachable(definition: ToolDefinition) -> Iterator[Finding]:
     """An annotated property is reached from the root of inputSchema through `properties` alone: not through items, oneOf, if,
     $defs or any other keyword, and the root is no property.
@@ -273,11 +329,19 @@ def annotation_not_reachable(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR008", "annotation-behind-ref", "Annotation only reachable through $ref",
-    on="tool", level="must", party="server", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR008",
+    "annotation-behind-ref",
+    "Annotation only reachable through $ref",
+    on="tool",
+    level="must",
+    party="server",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_behind_ref(definition: ToolDefinition) -> Iterator[Finding]:
     """An annotation stands on the property itself, not in a definition that the property refers to.
 
@@ -303,11 +367,20 @@ def annotation_behind_ref(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR010", "excluded-tool-called", "Client called a tool it had to exclude",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="warning", versions=MODERN,
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR010",
+    "excluded-tool-called",
+    "Client called a tool it had to exclude",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def excluded_tool_called(message: Message) -> Iterator[Finding]:
     """A client leaves a tool with an invalid x-mcp-header out of what it offers, so it does not call it.
 
@@ -343,12 +416,21 @@ def excluded_tool_called(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR011", "param-header-missing", "Annotated argument present but header absent",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    "PAR011",
+    "param-header-missing",
+    "Annotated argument present but header absent",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-behavior-for-custom-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_header_missing(message: Message) -> Iterator[Finding]:
     """An argument whose parameter is annotated is mirrored in its Mcp-Param header; the empty string, 0 and false are values too.
 
@@ -384,12 +466,21 @@ def param_header_missing(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR012", "param-header-for-null", "Header sent though the argument is null",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    "PAR012",
+    "param-header-for-null",
+    "Header sent though the argument is null",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-behavior-for-custom-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_header_for_null(message: Message) -> Iterator[Finding]:
     """An argument that is null has no header, also where the null is an object on the way to it.
 
@@ -422,12 +513,21 @@ def param_header_for_null(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR013", "param-header-for-absent", "Header sent though the argument is absent",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    "PAR013",
+    "param-header-for-absent",
+    "Header sent though the argument is absent",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-behavior-for-custom-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_header_for_absent(message: Message) -> Iterator[Finding]:
     """An argument that is not there has no header. A default of the schema is no argument.
 
@@ -478,12 +578,21 @@ def _mismatches(message: Message, kind: str) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR014", "param-string-mismatch", "String argument and header differ",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "PAR014",
+    "param-string-mismatch",
+    "String argument and header differ",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_string_mismatch(message: Message) -> Iterator[Finding]:
     """The header of a string argument, decoded where it is a sentinel, has the argument's very value.
 
@@ -511,12 +620,21 @@ def param_string_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR015", "param-boolean-mismatch", "Boolean not mirrored as true/false",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "PAR015",
+    "param-boolean-mismatch",
+    "Boolean not mirrored as true/false",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_boolean_mismatch(message: Message) -> Iterator[Finding]:
     """The header of a boolean argument says `true` or `false`, in lower case.
 
@@ -544,12 +662,21 @@ def param_boolean_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR016", "param-integer-mismatch", "Integer header not numerically equal",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "PAR016",
+    "param-integer-mismatch",
+    "Integer header not numerically equal",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_integer_mismatch(message: Message) -> Iterator[Finding]:
     """The header of an integer argument is a decimal number equal to the argument. Its plain form (`42`) is best;
     `42.0` is equal.
@@ -584,11 +711,20 @@ def param_integer_mismatch(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR017", "param-integer-unsafe", "Mirrored integer outside the safe range",
-    on=("request", "tool"), methods=("tools/call", "tools/list"), level="must", party="client", era="modern", severity="error",
-    versions=MODERN, spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR017",
+    "param-integer-unsafe",
+    "Mirrored integer outside the safe range",
+    on=("request", "tool"),
+    methods=("tools/call", "tools/list"),
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def param_integer_unsafe(fact: Message | ToolDefinition) -> Iterator[Finding]:
     """An integer that is mirrored lies between -(2^53-1) and 2^53-1, and the schema does not force it out of there.
 
@@ -634,12 +770,21 @@ def param_integer_unsafe(fact: Message | ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR018", "param-must-be-encoded", "Unsafe value mirrored without sentinel",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "PAR018",
+    "param-must-be-encoded",
+    "Unsafe value mirrored without sentinel",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_must_be_encoded(message: Message) -> Iterator[Finding]:
     """An argument with characters beyond visible ASCII and inner spaces, or with spaces at its ends, travels as a sentinel.
 
@@ -674,12 +819,20 @@ def param_must_be_encoded(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR019", "param-sentinel-invalid", "Mcp-Param sentinel does not decode",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-behavior-for-custom-headers", sep="2243",
+    "PAR019",
+    "param-sentinel-invalid",
+    "Mcp-Param sentinel does not decode",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-behavior-for-custom-headers",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_sentinel_invalid(message: Message) -> Iterator[Finding]:
     """Between `=?base64?` and `?=` of an Mcp-Param header stands padded Base64 of the standard alphabet, of a text in UTF-8.
 
@@ -719,12 +872,21 @@ def param_sentinel_invalid(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR020", "param-needless-base64", "Sentinel around a safe value",
-    on="request", methods=CALL, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "PAR020",
+    "param-needless-base64",
+    "Sentinel around a safe value",
+    on="request",
+    methods=CALL,
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_needless_base64(message: Message) -> Iterator[Finding]:
     """A value that is plain ASCII may be encoded, but need not be. Servers decode before they compare.
 
@@ -755,12 +917,21 @@ def param_needless_base64(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR021", "param-sentinel-lookalike-raw", "Literal that looks like a sentinel sent raw",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#value-encoding", sep="2243",
+    "PAR021",
+    "param-sentinel-lookalike-raw",
+    "Literal that looks like a sentinel sent raw",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#value-encoding",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_sentinel_lookalike_raw(message: Message) -> Iterator[Finding]:
     """An argument that itself begins with `=?base64?` and ends with `?=` is encoded once more.
 
@@ -794,12 +965,21 @@ def param_sentinel_lookalike_raw(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR022", "param-header-undeclared", "Mcp-Param header the tool does not declare",
-    on="request", methods=CALL, level="may-note", party="client", era="modern", severity="warning", versions=MODERN,
-    spec=f"{HTTP}#custom-headers-from-tool-parameters", sep="2243",
+    "PAR022",
+    "param-header-undeclared",
+    "Mcp-Param header the tool does not declare",
+    on="request",
+    methods=CALL,
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec=f"{HTTP}#custom-headers-from-tool-parameters",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_header_undeclared(message: Message) -> Iterator[Finding]:
     """Only parameters that the tool's definition annotates are mirrored.
 
@@ -833,11 +1013,20 @@ def param_header_undeclared(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR023", "param-schema-unknown", "No definition seen for the called tool",
-    on=("request", "answer"), methods=CALL, level="may-note", party="client", era="modern", severity="info", versions=MODERN,
-    spec=f"{HTTP}#client-behavior", sep="2243",
+    "PAR023",
+    "param-schema-unknown",
+    "No definition seen for the called tool",
+    on=("request", "answer"),
+    methods=CALL,
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#client-behavior",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def param_schema_unknown(message: Message) -> Iterator[Finding]:
     """A client knows the parameters to mirror from tools/list. Without a list of this client its headers cannot be verified.
 
@@ -873,12 +1062,21 @@ def param_schema_unknown(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR024", "param-stale-schema", "Headers follow an older definition",
-    on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
-    spec=f"{HTTP}#client-behavior", sep="2243",
+    "PAR024",
+    "param-stale-schema",
+    "Headers follow an older definition",
+    on="request",
+    methods=CALL,
+    level="should",
+    party="client",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec=f"{HTTP}#client-behavior",
+    sep="2243",
     needs=(STALE,),
     transport=("http",),
-)  # fmt: skip
+)
 def param_stale_schema(message: Message) -> Iterator[Finding]:
     """A client mirrors what the newest definition annotates that it has seen.
 
@@ -922,12 +1120,20 @@ def param_stale_schema(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR025", "param-header-duplicate", "Mcp-Param header repeated",
-    on="request", level="must", party="client", era="modern", severity="error", versions=MODERN,
-    spec=f"{HTTP}#server-validation", sep="2243",
+    "PAR025",
+    "param-header-duplicate",
+    "Mcp-Param header repeated",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    versions=MODERN,
+    spec=f"{HTTP}#server-validation",
+    sep="2243",
     needs=("headers",),
     transport=("http",),
-)  # fmt: skip
+)
 def param_header_duplicate(message: Message) -> Iterator[Finding]:
     """Each Mcp-Param header is there once. A comma in one is part of its value.
 
@@ -973,12 +1179,21 @@ def param_header_duplicate(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR027", "mismatch-recovery", "After -32020 the client should refresh tools/list",
-    on="request", methods=CALL, level="should", party="client", era="modern", severity="warning", versions=MODERN,
-    spec=f"{HTTP}#client-behavior", sep="2243",
+    "PAR027",
+    "mismatch-recovery",
+    "After -32020 the client should refresh tools/list",
+    on="request",
+    methods=CALL,
+    level="should",
+    party="client",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec=f"{HTTP}#client-behavior",
+    sep="2243",
     needs=(REPEATS_REFUSED,),
     transport=("http",),
-)  # fmt: skip
+)
 def mismatch_recovery(message: Message) -> Iterator[Finding]:
     """After a -32020 about parameters a client lists the tools anew, then repeats the call with the headers that are asked for.
 
@@ -1014,11 +1229,20 @@ def mismatch_recovery(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR028", "param-headers-off-tools-call", "Mcp-Param on another method",
-    on="request", methods=NAMELESS | {"prompts/get", "resources/read"}, level="may-note", party="client", era="modern",
-    severity="info", versions=MODERN, spec=f"{HTTP}#custom-headers-from-tool-parameters", sep="2243",
+    "PAR028",
+    "param-headers-off-tools-call",
+    "Mcp-Param on another method",
+    on="request",
+    methods=NAMELESS | {"prompts/get", "resources/read"},
+    level="may-note",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec=f"{HTTP}#custom-headers-from-tool-parameters",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def param_headers_off_tools_call(message: Message) -> Iterator[Finding]:
     """Mcp-Param headers mirror the arguments of tools/call; other methods have none.
 
@@ -1045,11 +1269,19 @@ def param_headers_off_tools_call(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR029", "annotation-in-output-schema", "x-mcp-header in outputSchema",
-    on="tool", level="may-note", party="server", era="modern", severity="info", versions=MODERN,
-    spec="2026-07-28 server/tools#x-mcp-header", sep="2243",
+    "PAR029",
+    "annotation-in-output-schema",
+    "x-mcp-header in outputSchema",
+    on="tool",
+    level="may-note",
+    party="server",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    spec="2026-07-28 server/tools#x-mcp-header",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def annotation_in_output_schema(definition: ToolDefinition) -> Iterator[Finding]:
     """x-mcp-header means something in inputSchema only. In outputSchema it does no harm.
 
@@ -1071,11 +1303,19 @@ def annotation_in_output_schema(definition: ToolDefinition) -> Iterator[Finding]
 
 
 @rule(
-    "PAR030", "sensitive-annotation", "Parameter that looks secret is mirrored",
-    on="tool", level="should", party="server", era="modern", severity="warning", versions=MODERN,
-    spec="2026-07-28 server/tools#x-mcp-header", sep="2243",
+    "PAR030",
+    "sensitive-annotation",
+    "Parameter that looks secret is mirrored",
+    on="tool",
+    level="should",
+    party="server",
+    era="modern",
+    severity="warning",
+    versions=MODERN,
+    spec="2026-07-28 server/tools#x-mcp-header",
+    sep="2243",
     hint_on=("stdio",),
-)  # fmt: skip
+)
 def sensitive_annotation(definition: ToolDefinition) -> Iterator[Finding]:
     """Parameters that hold passwords, keys or tokens are not mirrored. They are told by the words in
     their names.
@@ -1102,11 +1342,21 @@ def sensitive_annotation(definition: ToolDefinition) -> Iterator[Finding]:
 
 
 @rule(
-    "PAR031", "valid-tools-kept", "One bad tool must not hide the rest",
-    on="request", methods=CALL, level="must", party="client", era="modern", severity="info", versions=MODERN, once="client",
-    spec=f"{HTTP}#schema-extension", sep="2243",
+    "PAR031",
+    "valid-tools-kept",
+    "One bad tool must not hide the rest",
+    on="request",
+    methods=CALL,
+    level="must",
+    party="client",
+    era="modern",
+    severity="info",
+    versions=MODERN,
+    once="client",
+    spec=f"{HTTP}#schema-extension",
+    sep="2243",
     transport=("http",),
-)  # fmt: skip
+)
 def valid_tools_kept(message: Message) -> Iterator[Finding]:
     """A client excludes the tools with invalid annotations and goes on using the others of the same list.
 

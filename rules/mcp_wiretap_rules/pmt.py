@@ -14,8 +14,9 @@ from mcp_wiretap_rules.rsc import listed_twice, pages_apart
 PROMPTS = "2026-07-28 server/prompts"
 _NAMES_A_FAULT = re.compile(
     r"(?:unknown|no such|invalid) prompt|prompt\b.{0,200}\b(?:not found|unknown|does(?: not|n't) exist)"
-    r"|missing\b.{0,60}\bargument|\bargument\b.{0,100}\b(?:missing|required)|required\b.{0,60}\bargument", re.I | re.S,
-)  # fmt: skip
+    r"|missing\b.{0,60}\bargument|\bargument\b.{0,100}\b(?:missing|required)|required\b.{0,60}\bargument",
+    re.I | re.S,
+)
 _OTHER_FAULTS = frozenset({rev.HEADER_MISMATCH, rev.MISSING_CAPABILITY, rev.UNSUPPORTED_VERSION})
 
 

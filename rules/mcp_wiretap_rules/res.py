@@ -333,9 +333,7 @@ def legacy_initialize_fields(message: Message) -> Iterator[Finding]:
         if not isinstance(value, wanted):
             needed = "a string" if wanted is str else "an object"
             what = f"has no {name}" if value is None else f"has a {name} that is {kind_of(value)}, not {needed}"
-            yield Finding(
-                f"the initialize {kind} {what}", [evidence(message.place(holder, name), value, needed)]
-            )  # fmt: skip
+            yield Finding(f"the initialize {kind} {what}", [evidence(message.place(holder, name), value, needed)])
 
 
 def _lacks(capabilities: dict[str, Any], group: str) -> bool:

@@ -32,12 +32,31 @@ REFUSED_UNREAD = frozenset({401, 403, 405, 406, 408, 411, 413, 415, 421, 429})
 _BEFORE_STREAMABLE = "2024-11-05"
 KNOWN_REQUESTS = frozenset(
     {
-        "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
-        "resources/read", "resources/templates/list", "resources/subscribe", "resources/unsubscribe", "completion/complete",
-        "logging/setLevel", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
-        "sampling/createMessage", "elicitation/create", "roots/list",
+        "initialize",
+        "ping",
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "completion/complete",
+        "logging/setLevel",
+        "subscriptions/listen",
+        "tasks/get",
+        "tasks/update",
+        "tasks/cancel",
+        "tasks/list",
+        "tasks/result",
+        "sampling/createMessage",
+        "elicitation/create",
+        "roots/list",
     }
-)  # fmt: skip
+)
 
 
 @rule(
@@ -1354,9 +1373,11 @@ def server_cancelled_notification(message: Message) -> Iterator[Finding]:
     request = message.exchange.request
     target = message.params.get("requestId")
     own = (
-        request is not None and request.method == "subscriptions/listen" and target is not None
+        request is not None
+        and request.method == "subscriptions/listen"
+        and target is not None
         and id_key(request.rpc.id) == id_key(target)
-    )  # fmt: skip
+    )
     if own and message.exchange.transport == "stdio":
         return  # so a subscription is torn down there (STD006)
     yield Finding(

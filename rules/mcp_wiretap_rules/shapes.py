@@ -26,10 +26,19 @@ MOST_PROBLEMS = 20
 # Members that rules of other families judge, wherever they stand.
 _ELSEWHERE = frozenset(
     {
-        "_meta", "annotations", "icons", "inputSchema", "outputSchema", "execution", "resultType", "ttlMs", "cacheScope",
-        "nextCursor", "structuredContent",
+        "_meta",
+        "annotations",
+        "icons",
+        "inputSchema",
+        "outputSchema",
+        "execution",
+        "resultType",
+        "ttlMs",
+        "cacheScope",
+        "nextCursor",
+        "structuredContent",
     }
-)  # fmt: skip
+)
 # Results and members that other families judge whole: RES005 and RES006, RES013, PMT003, RSC003.
 _OTHER_METHODS = frozenset({"server/discover", "initialize", "subscriptions/listen"})
 _OTHER_PARTS = frozenset({("tools/call", "content"), ("prompts/get", "messages"), ("resources/read", "contents")})
@@ -111,10 +120,22 @@ def _bounded(result: dict[str, Any], listed: str | None) -> dict[str, Any]:
 
 _OPTIONAL = frozenset(
     {
-        "_meta", "annotations", "arguments", "description", "hasMore", "icons", "instructions", "isError", "mimeType",
-        "outputSchema", "required", "size", "title", "total",
+        "_meta",
+        "annotations",
+        "arguments",
+        "description",
+        "hasMore",
+        "icons",
+        "instructions",
+        "isError",
+        "mimeType",
+        "outputSchema",
+        "required",
+        "size",
+        "title",
+        "total",
     }
-)  # fmt: skip
+)
 
 
 def _nulls(result: dict[str, Any], listed: str | None) -> Iterator[Problem]:

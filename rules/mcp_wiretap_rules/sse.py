@@ -17,11 +17,15 @@ PROGRESS = "2026-07-28 basic/patterns/progress"
 # What belongs on a listen stream, or nowhere in the modern era; never on the stream of a call.
 NOT_OF_A_REQUEST = frozenset(
     {
-        "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-        "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/elicitation/complete",
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+        "notifications/elicitation/complete",
         "notifications/tasks",
     }
-)  # fmt: skip
+)
 WITHOUT_BATCHES = rev.since("2025-06-18")
 LINGER_S = 5.0  # a stream that stays open so long after its answer is kept open, not merely slow to close
 BURST_S, LONG_S, MANY = 0.05, 1.0, 4  # events buffered upstream: so many within so little, after so long

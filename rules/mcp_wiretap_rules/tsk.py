@@ -24,10 +24,21 @@ POLLED = ("tasks/get", "tasks/update", "tasks/cancel")
 _UNKNOWN = re.compile(r"task\b.{0,120}\b(?:not found|unknown|expired|does not exist)|unknown task|no such task", re.I | re.S)
 _OF_A_TASK = frozenset(
     {
-        "task", "taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "ttl", "pollInterval",
-        "result", "error", "inputRequests",
+        "task",
+        "taskId",
+        "status",
+        "statusMessage",
+        "createdAt",
+        "lastUpdatedAt",
+        "ttlMs",
+        "pollIntervalMs",
+        "ttl",
+        "pollInterval",
+        "result",
+        "error",
+        "inputRequests",
     }
-)  # fmt: skip
+)
 _EXPIRED = re.compile(
     r"\btask\b.{0,60}\bexpired\b|^\W*expired\b|\bttl\b.{0,40}\b(?:elapsed|exceeded|expired|over)\b", re.I | re.S
 )

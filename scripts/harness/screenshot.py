@@ -16,7 +16,7 @@ from harness.run import ERAS, WEB_PORT, Programs, demonstration_options, run_cli
 
 WIDTH, HEIGHT = 1440, 980
 ROW, ROWS = 32, 24  # of mitmweb's list: pixels, and how many fit
-PICTURE = ROOT / ".assets" / "readme.png"
+PICTURE = ROOT / "docs" / "assets" / "readme.png"
 # As after a double click on the edge of the comment column, which is narrow at first. Marks are in the path column.
 COLUMNS = {"path": 130, "status": 55, "comment": 535}
 PATIENCE_MS = 20_000

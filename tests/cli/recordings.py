@@ -34,9 +34,19 @@ def _take(flows: dict[str, HTTPFlow], event: Event, file: BinaryIO, prefix: str)
             flow = flows[event.flow] = tflow.tflow()
             flow.id = prefix + event.flow
             flow.request = Request(
-                event.host, event.port, event.http_method.encode(), event.scheme.encode(), b"", event.target.encode(),
-                b"HTTP/1.1", _headers(event.fields), event.body, None, event.started, event.at,
-            )  # fmt: skip
+                event.host,
+                event.port,
+                event.http_method.encode(),
+                event.scheme.encode(),
+                b"",
+                event.target.encode(),
+                b"HTTP/1.1",
+                _headers(event.fields),
+                event.body,
+                None,
+                event.started,
+                event.at,
+            )
         case ResponseStarted():
             flow = flows[event.flow]
             flow.response = Response(b"HTTP/1.1", event.status, b"", _headers(event.fields), None, None, event.at, None)

@@ -78,8 +78,10 @@ def test_the_wrapper_stands_in_front_of_each_stdio_server_and_nothing_else_chang
     found = json.loads(path.read_text())["mcpServers"]
     package = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/data"]
     assert found["files"] == {
-        "command": program, "args": ["stdio", "--name", "files", "--inline", "--", *package], "env": {"KEY": "value"},
-    }  # fmt: skip
+        "command": program,
+        "args": ["stdio", "--name", "files", "--inline", "--", *package],
+        "env": {"KEY": "value"},
+    }
     assert found["bare"] == {"command": program, "args": ["stdio", "--name", "bare", "--inline", "--", "my-server"]}
     assert found["remote"] == {"type": "http", "url": "https://mcp.example.com/mcp?x=1"}
 
@@ -88,8 +90,14 @@ def test_a_command_that_is_a_list_stays_one(tmp_path: Path, program: str) -> Non
     path = written(tmp_path, OPENCODE)
     wrap(path)
     assert json.loads(path.read_text())["mcp"]["git"]["command"] == [
-        program, "stdio", "--name", "git", "--", "uvx", "mcp-server-git",
-    ]  # fmt: skip
+        program,
+        "stdio",
+        "--name",
+        "git",
+        "--",
+        "uvx",
+        "mcp-server-git",
+    ]
 
 
 def test_only_the_servers_that_are_named(tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str]) -> None:

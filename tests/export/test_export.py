@@ -213,7 +213,9 @@ def test_a_full_disk_behind_stdout_is_said(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         run = subprocess.run(
             [sys.executable, "-m", "mcp_wiretap", "export", str(tmp_path / "a.flow"), "--format", "jsonl"],
-            stdout=full, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     assert run.returncode == 2
     assert "stdout cannot be written: No space left on device" in run.stderr

@@ -111,7 +111,7 @@ def test_a_compressed_stream_that_was_cut_short_says_so():
         ("[Errno 111] Connect call failed ('127.0.0.1', 1)", False, None, "server"),
         ("Connection killed.", False, None, "unknown"),
     ],
-)  # fmt: skip
+)
 def test_who_ended_a_stored_flow(text, answered, noted, expected):
     flow = flows.broken(flows.finished(), text)
     if not answered:

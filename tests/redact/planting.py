@@ -86,22 +86,33 @@ def _flow(
 
 def _places(secrets: dict[str, str]) -> HTTPFlow:
     body = {
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"_meta": META, "name": "login", "arguments": {"password": secrets["password"], "city": "Rome"},
-                   "requestState": secrets["state"]},
-    }  # fmt: skip
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "_meta": META,
+            "name": "login",
+            "arguments": {"password": secrets["password"], "city": "Rome"},
+            "requestState": secrets["state"],
+        },
+    }
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", "content": [], "city": "Rome"}}
     return _flow(
         {
-            "Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call",
-            "Mcp-Name": "login", "Authorization": f"Bearer {secrets['token']}", "Mcp-Session-Id": secrets["session"],
-            "Cookie": f"theme=dark; sid={secrets['cookie']}", "X-Api-Key": secrets["key"],
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "login",
+            "Authorization": f"Bearer {secrets['token']}",
+            "Mcp-Session-Id": secrets["session"],
+            "Cookie": f"theme=dark; sid={secrets['cookie']}",
+            "X-Api-Key": secrets["key"],
         },
         body,
         gzip.compress(json.dumps(answer).encode()),
         {"Content-Type": "application/json", "Content-Encoding": "gzip"},
         1000.0,
-    )  # fmt: skip
+    )
 
 
 def _copies(secrets: dict[str, str], chance: random.Random) -> HTTPFlow:
@@ -119,12 +130,16 @@ def _copies(secrets: dict[str, str], chance: random.Random) -> HTTPFlow:
     some = secrets["state"].encode()
     flow = _flow(
         {
-            "Content-Type": "application/json", "Mcp-Name": "=?base64?" + base64.b64encode(b"a " + some).decode() + "?=",
+            "Content-Type": "application/json",
+            "Mcp-Name": "=?base64?" + base64.b64encode(b"a " + some).decode() + "?=",
             "Referer": "https://a.example/?x=" + quote(secrets["password"]),
         },
-        body, packed, {"Content-Type": "application/json", "Content-Encoding": coding}, 1001.0,
+        body,
+        packed,
+        {"Content-Type": "application/json", "Content-Encoding": coding},
+        1001.0,
         path="/mcp?q=" + quote(secrets["token"]) + "&code=" + quote(secrets["code"], safe=""),
-    )  # fmt: skip
+    )
     flow.comment = f"look at {secrets['token']}"
     flow.metadata["note"] = {"why": [f"the state {secrets['state']}"]}
     return flow
@@ -139,8 +154,10 @@ def _stream(secrets: dict[str, str], chance: random.Random) -> HTTPFlow:
     flow = _flow(
         {"Content-Type": "application/json"},
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"_meta": META, "name": "x"}},
-        events, {"Content-Type": "text/event-stream"}, 1002.0,
-    )  # fmt: skip
+        events,
+        {"Content-Type": "text/event-stream"},
+        1002.0,
+    )
     flow.error = Error(f"connection lost after {secrets['session']}", 1003.0)
     return flow
 
@@ -155,7 +172,7 @@ def _token(secrets: dict[str, str]) -> HTTPFlow:
         {"Content-Type": "application/json"},
         1003.0,
         path="/token",
-    )  # fmt: skip
+    )
 
 
 def _foreign(secrets: dict[str, str], chance: random.Random) -> HTTPFlow:

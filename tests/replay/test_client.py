@@ -50,11 +50,21 @@ async def replayed(script: Script, url: str, takes: Sequence[Take] | None = None
 @pytest.mark.parametrize(
     "name",
     [
-        "modern-http", "mrtr-showcase-http", "modern-mrtr-http", "subscriptions-modern-http", "tasks-modern-http",
-        "pagination-http", "xmcpheader-modern-http", "logging-legacy-http", "subscriptions-legacy-http", "tasks-legacy-http",
-        "legacy-sse", "dual-era-http", "url-elicitation",
+        "modern-http",
+        "mrtr-showcase-http",
+        "modern-mrtr-http",
+        "subscriptions-modern-http",
+        "tasks-modern-http",
+        "pagination-http",
+        "xmcpheader-modern-http",
+        "logging-legacy-http",
+        "subscriptions-legacy-http",
+        "tasks-legacy-http",
+        "legacy-sse",
+        "dual-era-http",
+        "url-elicitation",
     ],
-)  # fmt: skip
+)
 async def test_a_restarted_server_answers_the_same(name):
     async with serving(name) as url:
         report = await replayed(judged(name), url)
@@ -73,9 +83,10 @@ async def test_the_recorded_pace_is_kept():
 async def test_one_conversation_of_a_session_is_replayed_with_its_opening():
     script = judged("dual-era-http")
     call = next(
-        take for take in script.mcp
+        take
+        for take in script.mcp
         if not take.modern and take.request is not None and str(take).startswith("tools/call collect_elicitation")
-    )  # fmt: skip
+    )
     takes = conversation_of(script, {call.flow})
     assert [str(take).split()[0] for take in takes if take.is_call] == ["initialize", "tools/call"]
     async with serving("dual-era-http") as url:

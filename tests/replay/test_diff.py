@@ -31,12 +31,18 @@ def test_what_may_differ_is_no_difference(was, now):
         ({"nextCursor": "c"}, {}, ['/nextCursor: gone, was "c"']),
         ({"serverInfo": {"name": "s"}}, {"serverInfo": {"name": "t"}}, ['/serverInfo/name: was "s", now "t"']),
         ({"tools": [{"name": "a"}, {"name": "b"}]}, {"tools": [{"name": "b"}]}, ['/tools/a: gone, was {"name": "a"}']),
-        ({"tools": [{"name": "b", "x": 1}]}, {"tools": [{"name": "a"}, {"name": "b", "x": 2}]},
-         ["/tools/b/x: was 1, now 2", '/tools/a: new, {"name": "a"}']),
-        ({"tools": [{"name": "a"}, {"name": "b"}]}, {"tools": [{"name": "b"}, {"name": "a"}]},
-         ["/tools: was in the order a, b, now in another order"]),
+        (
+            {"tools": [{"name": "b", "x": 1}]},
+            {"tools": [{"name": "a"}, {"name": "b", "x": 2}]},
+            ["/tools/b/x: was 1, now 2", '/tools/a: new, {"name": "a"}'],
+        ),
+        (
+            {"tools": [{"name": "a"}, {"name": "b"}]},
+            {"tools": [{"name": "b"}, {"name": "a"}]},
+            ["/tools: was in the order a, b, now in another order"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_difference_says_where_and_what(was, now, told):
     assert [str(difference) for difference in differences(was, now)] == told
 

@@ -17,9 +17,17 @@ SPEC = "2026-07-28 basic/transports/streamable-http#server-validation"
 
 
 @rule(
-    "TST001", "method-header-differs", "Mcp-Method differs from the body's method",
-    on="request", level="must", party="client", era="modern", severity="error", spec=SPEC, sep="2243",
-)  # fmt: skip
+    "TST001",
+    "method-header-differs",
+    "Mcp-Method differs from the body's method",
+    on="request",
+    level="must",
+    party="client",
+    era="modern",
+    severity="error",
+    spec=SPEC,
+    sep="2243",
+)
 def method_header_differs(message: Message) -> Iterator[Finding]:
     """Mcp-Method repeats the `method` of the body.
 
@@ -45,9 +53,17 @@ def method_header_differs(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "TST002", "tool-fails", "A tool says that it failed",
-    on="answer", level="should", party="server", era="both", severity="warning", spec=SPEC, methods={"tools/call"},
-)  # fmt: skip
+    "TST002",
+    "tool-fails",
+    "A tool says that it failed",
+    on="answer",
+    level="should",
+    party="server",
+    era="both",
+    severity="warning",
+    spec=SPEC,
+    methods={"tools/call"},
+)
 def tool_fails(message: Message) -> Iterator[Finding]:
     """Results with isError."""
     if message.result.get("isError") is True:
@@ -56,22 +72,40 @@ def tool_fails(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "TST003", "cookie", "A request has a cookie", on="post", level="may-note", party="client", era="both", severity="info",
-    spec="RFC 6265 4.2", always=True,
-)  # fmt: skip
+    "TST003",
+    "cookie",
+    "A request has a cookie",
+    on="post",
+    level="may-note",
+    party="client",
+    era="both",
+    severity="info",
+    spec="RFC 6265 4.2",
+    always=True,
+)
 def cookie(exchange: Exchange) -> Iterator[Finding]:
     """Cookies."""
     if exchange.request_fields.has("cookie"):
         yield Finding(
-            "the request has a cookie", [evidence("request.header:Cookie", exchange.request_fields.first("cookie"))],
+            "the request has a cookie",
+            [evidence("request.header:Cookie", exchange.request_fields.first("cookie"))],
             related=(exchange.flow,),
-        )  # fmt: skip
+        )
 
 
 @rule(
-    "TST009", "faulty", "A rule with a fault", on="request", level="must", party="client", era="both", severity="error",
-    spec=SPEC, methods={"break/rule"}, always=True,
-)  # fmt: skip
+    "TST009",
+    "faulty",
+    "A rule with a fault",
+    on="request",
+    level="must",
+    party="client",
+    era="both",
+    severity="error",
+    spec=SPEC,
+    methods={"break/rule"},
+    always=True,
+)
 def faulty(message: Message) -> Iterator[Finding]:
     """Breaks."""
     raise RuntimeError("on purpose")
@@ -81,9 +115,15 @@ RULES: list[Rule] = [check.__rule__ for check in (method_header_differs, tool_fa
 
 
 def trace(
-    events: Iterable[Event] | str, spool: MemorySpool, *, path: str = "one.flow", error: str | None = None,
-    silences: Iterable[Silence] = (), limits: Limits | None = None, expect: dict[str, str] | None = None,
-) -> Trace:  # fmt: skip
+    events: Iterable[Event] | str,
+    spool: MemorySpool,
+    *,
+    path: str = "one.flow",
+    error: str | None = None,
+    silences: Iterable[Silence] = (),
+    limits: Limits | None = None,
+    expect: dict[str, str] | None = None,
+) -> Trace:
     """What `audit` does with one file."""
     found = list(read_script(events) if isinstance(events, str) else events)
     index = {flow: number for number, flow in enumerate(dict.fromkeys(event.flow for event in found))}

@@ -1,4 +1,4 @@
-"""The audit contract of DESIGN.md as a model that takes nothing more and nothing less."""
+"""The audit contract of docs/architecture.md as a model that takes nothing more and nothing less."""
 
 from typing import Any, Literal
 
@@ -29,9 +29,17 @@ class Header(Strict):
     decoded: str | None
     body: str | None
     verdict: Literal[
-        "match", "mismatch", "missing", "not-required", "undecodable", "should-be-encoded", "needless-encoding", "duplicate",
-        "undeclared", "unchecked",
-    ]  # fmt: skip
+        "match",
+        "mismatch",
+        "missing",
+        "not-required",
+        "undecodable",
+        "should-be-encoded",
+        "needless-encoding",
+        "duplicate",
+        "undeclared",
+        "unchecked",
+    ]
 
 
 class BatchMessage(Strict):

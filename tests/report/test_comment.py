@@ -1,4 +1,4 @@
-"""The one line of an exchange (DESIGN.md "On the flow")."""
+"""The one line of an exchange (docs/architecture.md "On the flow")."""
 
 from dataclasses import replace
 
@@ -163,7 +163,7 @@ GET = "GET /mcp\n  header Accept: text/event-stream\n"
         (CALL + "  -> 307\n  -> header Location: https://other.example/mcp\n", '-> HTTP 307 to "https://other.example/mcp"'),
         (CALL + "  -> 200 application/json\n", "-> broken, HTTP 200 without an answer"),
     ],
-)  # fmt: skip
+)
 def test_how_long_it_took_and_who_ended_it(script, end):
     assert comment.comment(steps(LIST + script)[-1]).endswith(end)
 

@@ -1,4 +1,4 @@
-"""`audit --format json` is what DESIGN.md promises, whatever the traffic was."""
+"""`audit --format json` is what docs/architecture.md promises, whatever the traffic was."""
 
 import io
 import json

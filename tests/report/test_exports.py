@@ -249,10 +249,17 @@ def test_the_html_page_tells_all() -> None:
     made = audit(BOTH_ERAS + "modern break/rule {}\n", BOTH_ERAS, error="cut off at byte 12", silences=silences)
     page = Page(written(html.write, made))
     for words in (
-        "4 errors", "one.flow was not read to its end: cut off at byte 12", "old-server 0.9",
-        "Mcp-Method repeats the method of the body.", "gateways route by the header", "the body says tools/list",
-        "expected tools/list", "a cookie is harmless here", "RuntimeError: on purpose", "exit status 2",
-    ):  # fmt: skip
+        "4 errors",
+        "one.flow was not read to its end: cut off at byte 12",
+        "old-server 0.9",
+        "Mcp-Method repeats the method of the body.",
+        "gateways route by the header",
+        "the body says tools/list",
+        "expected tools/list",
+        "a cookie is harmless here",
+        "RuntimeError: on purpose",
+        "exit status 2",
+    ):
         assert words in " ".join(page.text.split()), words
 
 

@@ -22,9 +22,15 @@ GOLDEN = Path(__file__).parent / "golden"
 def printed(made: Audit, width: int = 100, *, ascii_only: bool = False, terminal: bool = False) -> str:
     out = io.StringIO()
     console = Console(
-        file=out, width=width, markup=False, emoji=False, highlight=False, soft_wrap=True, force_terminal=terminal,
+        file=out,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        soft_wrap=True,
+        force_terminal=terminal,
         color_system="standard" if terminal else None,
-    )  # fmt: skip
+    )
     text.write(made, console, ascii_only=ascii_only, zone=timezone(timedelta(hours=2), "+02"))
     return out.getvalue()
 

@@ -18,9 +18,25 @@ from tests.rules.test_cases import read_cases
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.cases"))
 JUNK = [
-    "null", "true", "0", "-1", "1e400", "1.5", '""', '"x"', "[]", "{}", "[null]", '[{"a": [1]}]', '{"": {"": null}}',
-    "9" * 5_000, '"\\ud800"', '[["", 0, {"type": "object"}]]', '{"type": "text", "text": 1}', "-0",
-]  # fmt: skip
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e400",
+    "1.5",
+    '""',
+    '"x"',
+    "[]",
+    "{}",
+    "[null]",
+    '[{"a": [1]}]',
+    '{"": {"": null}}',
+    "9" * 5_000,
+    '"\\ud800"',
+    '[["", 0, {"type": "object"}]]',
+    '{"type": "text", "text": 1}',
+    "-0",
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

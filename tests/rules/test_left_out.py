@@ -11,10 +11,32 @@ from mcp_wiretap_rules.left_out import LEFT_OUT
 from tests.rules.running import installed_rules
 
 HIGHEST_IN_CATALOGUE = {
-    "APP": 7, "CAC": 13, "CMP": 4, "DEP": 7, "ELI": 12, "ERA": 25, "EXT": 5, "HDR": 26, "HTS": 26, "LEG": 26, "LOG": 7, "MET": 18,
-    "MRT": 25, "OAU": 36, "PAR": 31, "PMT": 4, "RES": 17, "RPC": 31, "RSC": 8, "SEC": 13, "SSE": 16, "SUB": 17, "TOO": 18,
-    "TSK": 26, "TSL": 9,
-}  # fmt: skip
+    "APP": 7,
+    "CAC": 13,
+    "CMP": 4,
+    "DEP": 7,
+    "ELI": 12,
+    "ERA": 25,
+    "EXT": 5,
+    "HDR": 26,
+    "HTS": 26,
+    "LEG": 26,
+    "LOG": 7,
+    "MET": 18,
+    "MRT": 25,
+    "OAU": 36,
+    "PAR": 31,
+    "PMT": 4,
+    "RES": 17,
+    "RPC": 31,
+    "RSC": 8,
+    "SEC": 13,
+    "SSE": 16,
+    "SUB": 17,
+    "TOO": 18,
+    "TSK": 26,
+    "TSL": 9,
+}
 NEVER_GIVEN = {"DEP005", "DEP006", "SUB015"}
 FAMILIES_OF_ITS_OWN = {"STD"}  # of rules that the catalogue does not know
 CATALOGUE = {

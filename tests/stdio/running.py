@@ -29,8 +29,12 @@ def wrapped(
     """A running wrapper; ended with the block."""
     process = subprocess.Popen(
         [*WRAPPER, "--socket", str(path), *options, "--", *command],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **more,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        **more,
+    )
     try:
         yield process
     finally:

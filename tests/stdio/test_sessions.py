@@ -22,9 +22,12 @@ ROOT = Path(__file__).parents[2]
 CLI = [sys.executable, "-m", "mcp_wiretap"]
 SERVER = [sys.executable, "-m", "test_servers", str(ROOT / "test_servers/configs/stdio-everything.json")]
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("echo", {"message": "x"}), ("send_progress", {}), ("send_notification", {"message": "m"}),
-    ("write_to_stderr", {"message": "oops"}), ("add", {"a": 1, "b": 2}),
-]  # fmt: skip
+    ("echo", {"message": "x"}),
+    ("send_progress", {}),
+    ("send_notification", {"message": "m"}),
+    ("write_to_stderr", {"message": "oops"}),
+    ("add", {"a": 1, "b": 2}),
+]
 
 
 async def talk(command: list[str], mode: str) -> list[str]:

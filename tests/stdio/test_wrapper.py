@@ -17,9 +17,14 @@ from tests.stdio.running import ECHO, LONG, Proxy, gone, lines, passed, python, 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and sockets")]
 
 ODD = [
-    b"", b"\n", b"a\r\nb\r\n", b"one\ntwo\nthree", b"\xff\xfe not UTF-8 \x00\n", b"{" + b"x" * 10_000_000 + b"}\n",
+    b"",
+    b"\n",
+    b"a\r\nb\r\n",
+    b"one\ntwo\nthree",
+    b"\xff\xfe not UTF-8 \x00\n",
+    b"{" + b"x" * 10_000_000 + b"}\n",
     b"no newline at all " * 1_000_000,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("data", ODD, ids=range(len(ODD)))

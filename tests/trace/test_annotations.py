@@ -96,8 +96,10 @@ def test_both_places_of_a_repeated_name_are_told() -> None:
     tool = read_tool({"inputSchema": {"properties": {"a": annotated(), "b": annotated(header="p")}}})
     (flaw,) = tool.flaws
     assert (flaw.rule, flaw.pointer, flaw.detail) == (
-        "PAR003", "/inputSchema/properties/b/x-mcp-header", "/inputSchema/properties/a/x-mcp-header",
-    )  # fmt: skip
+        "PAR003",
+        "/inputSchema/properties/b/x-mcp-header",
+        "/inputSchema/properties/a/x-mcp-header",
+    )
 
 
 def test_a_value_and_a_place_may_both_be_wrong() -> None:

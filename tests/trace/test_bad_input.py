@@ -63,10 +63,38 @@ def deep(levels: int) -> Any:
 
 
 HOSTILE: tuple[Any, ...] = (
-    None, [], {}, [None], [{}], [[]], {"a": {"b": [1]}}, {"": None}, 5, -1, 0, 1.5, ExactFloat("1e400"), ExactFloat("1.0"),
-    Decimal("9" * 5_000), Decimal("-" + "9" * 5_000), True, False, "", "x", "\ud800", "x" * 3_000, "\u202e\x00\n", deep(150),
-    ["a", "a"], {"type": 5}, {"type": "object", "properties": []}, "2026-07-28", "http://[::1", "=?base64?x?=", list(range(200)),
-)  # fmt: skip
+    None,
+    [],
+    {},
+    [None],
+    [{}],
+    [[]],
+    {"a": {"b": [1]}},
+    {"": None},
+    5,
+    -1,
+    0,
+    1.5,
+    ExactFloat("1e400"),
+    ExactFloat("1.0"),
+    Decimal("9" * 5_000),
+    Decimal("-" + "9" * 5_000),
+    True,
+    False,
+    "",
+    "x",
+    "\ud800",
+    "x" * 3_000,
+    "\u202e\x00\n",
+    deep(150),
+    ["a", "a"],
+    {"type": 5},
+    {"type": "object", "properties": []},
+    "2026-07-28",
+    "http://[::1",
+    "=?base64?x?=",
+    list(range(200)),
+)
 
 type Write = Callable[[Any], Event]
 

@@ -45,7 +45,7 @@ def last(script):
         ('  -> 400 application/json {"jsonrpc": "2.0", "error": {"code": -32000, "message": "No id"}}\n', '-> -32000 "No id"'),
         ('  -> 200 text/event-stream {"error": "starting"}\n', '-> broken "starting"'),
     ],
-)  # fmt: skip
+)
 def test_the_words_follow_the_code(answer, line):
     assert line in comment.comment(last(LIST + answer))
 

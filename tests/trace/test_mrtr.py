@@ -84,11 +84,15 @@ def test_an_empty_state_is_a_state() -> None:
 
 def test_a_constant_state_does_not_merge_calls_with_other_arguments() -> None:
     ran = trace(
-        call(arguments='{"n": 1}'), needs("s", "a"),
-        call(arguments='{"n": 2}'), needs("s", "a"),
-        call("s", "a", arguments='{"n": 1}'), DONE,
-        call("s", "a", arguments='{"n": 2}'), DONE,
-    )  # fmt: skip
+        call(arguments='{"n": 1}'),
+        needs("s", "a"),
+        call(arguments='{"n": 2}'),
+        needs("s", "a"),
+        call("s", "a", arguments='{"n": 1}'),
+        DONE,
+        call("s", "a", arguments='{"n": 2}'),
+        DONE,
+    )
     assert groups(ran) == [[1, 3], [2, 4]]
 
 
@@ -172,11 +176,15 @@ def test_silence_is_no_abandonment() -> None:
 
 def test_branches_keep_their_own_chain() -> None:
     ran = trace(
-        call(), needs("state-0001", "a"),
-        call("state-0001", "a"), needs("state-000x", "b"),
-        call("state-0001", "a"), needs("state-000y", "b"),
-        call("state-000x", "b"), DONE,
-    )  # fmt: skip
+        call(),
+        needs("state-0001", "a"),
+        call("state-0001", "a"),
+        needs("state-000x", "b"),
+        call("state-0001", "a"),
+        needs("state-000y", "b"),
+        call("state-000x", "b"),
+        DONE,
+    )
     conversation = next(iter(ran.inspector.conversations))
     number = {e.flow: i for i, e in enumerate(ran.exchanges, 1)}
     assert [(number[link.earlier], number[link.later]) for link in conversation.links] == [(1, 2), (1, 3), (2, 4)]

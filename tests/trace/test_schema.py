@@ -269,11 +269,35 @@ _VALUES = st.recursive(
     _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=8
 )
 _KEYWORDS = [
-    "type", "enum", "const", "minimum", "maxLength", "minItems", "uniqueItems", "required", "properties", "items", "anyOf",
-    "oneOf", "allOf", "not", "if", "then", "else", "additionalProperties", "prefixItems", "contains", "minContains",
-    "propertyNames", "dependentRequired", "dependentSchemas", "multipleOf", "exclusiveMinimum", "maxProperties",
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maxLength",
+    "minItems",
+    "uniqueItems",
+    "required",
+    "properties",
+    "items",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "additionalProperties",
+    "prefixItems",
+    "contains",
+    "minContains",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "multipleOf",
+    "exclusiveMinimum",
+    "maxProperties",
     "unevaluatedProperties",
-]  # fmt: skip
+]
 
 
 def _value_of(keyword: str, inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

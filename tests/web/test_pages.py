@@ -282,8 +282,10 @@ def test_with_an_endpoint_in_view_findings_are_those_of_it(member, before):
 
 def test_a_capability_with_nothing_on_inside_is_there():
     assert leaves({"tools": {"listChanged": False}, "prompts": {}, "resources": {"subscribe": True}, "logging": None}) == [
-        "tools", "prompts", "resources.subscribe",
-    ]  # fmt: skip
+        "tools",
+        "prompts",
+        "resources.subscribe",
+    ]
 
 
 def test_a_probe_is_accepted_only_where_there_was_one():

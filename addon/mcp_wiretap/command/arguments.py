@@ -7,14 +7,20 @@ def judging(parser: argparse.ArgumentParser) -> None:
     """What a trace is judged by; the project file (wiretap.toml) says the same for good."""
     rule_files(parser)
     parser.add_argument(
-        "--select", action="append", default=[], metavar="IDS",
+        "--select",
+        action="append",
+        default=[],
+        metavar="IDS",
         help="check by these rules only: ids, families, names or parties, separated by commas",
-    )  # fmt: skip
+    )
     parser.add_argument("--ignore", action="append", default=[], metavar="IDS", help="do not check by these rules")
     parser.add_argument(
-        "--era", action="append", default=[], metavar="SERVER=ERA",
+        "--era",
+        action="append",
+        default=[],
+        metavar="SERVER=ERA",
         help="the era that you expect of a server, as mcp_era: [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto",
-    )  # fmt: skip
+    )
 
 
 def rule_files(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +36,13 @@ def rule_files(parser: argparse.ArgumentParser) -> None:
 
 def redacting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--redact", action="append", default=[], metavar="WHAT",
+        "--redact",
+        action="append",
+        default=[],
+        metavar="WHAT",
         help="replace this, too: the name of a member, header or parameter, a JSONPath ($.params.arguments.email) or a regular "
         "expression; may be repeated",
-    )  # fmt: skip
+    )
     parser.add_argument("--no-redact", action="store_true", help="leave the secrets in")
 
 

@@ -17,9 +17,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument("--output", metavar="FILE", help="write it there instead of to stdout")
     parser.add_argument(
-        "--fail-on", choices=("any", "breaking", "never"), default="never",
+        "--fail-on",
+        choices=("any", "breaking", "never"),
+        default="never",
         help="exit with 1 where anything differs, or what may break a client (default: never)",
-    )  # fmt: skip
+    )
     judging(parser)
 
 

@@ -26,10 +26,24 @@ CLOCKS_S = 2.0  # the clocks of two machines may differ by so much
 # Headers that every hop writes anew.
 _HOP_HEADERS = frozenset(
     {
-        "host", "connection", "content-length", "date", "transfer-encoding", "keep-alive", "user-agent", "accept-encoding", "via",
-        "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded", "server", "traceparent", "tracestate",
+        "host",
+        "connection",
+        "content-length",
+        "date",
+        "transfer-encoding",
+        "keep-alive",
+        "user-agent",
+        "accept-encoding",
+        "via",
+        "x-forwarded-for",
+        "x-forwarded-proto",
+        "x-forwarded-host",
+        "forwarded",
+        "server",
+        "traceparent",
+        "tracestate",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(slots=True)
@@ -67,14 +81,24 @@ class Hops(Watching):
         answer = request.answer
         trace = request.meta.get("traceparent")
         self.sides[exchange.flow] = Side(
-            exchange.flow, key_of(exchange, request), exchange.started, exchange.ended or exchange.requested, request.rpc.body,
-            answer.rpc.body if answer is not None else None, _headers(exchange.request_fields),
-            _headers(exchange.response_fields or ()), exchange.status, trace[3:35] if isinstance(trace, str) else "",
-            exchange.outcome, dumps(request.rpc.id), _since(exchange, exchange.responded), _event_times(exchange),
+            exchange.flow,
+            key_of(exchange, request),
+            exchange.started,
+            exchange.ended or exchange.requested,
+            request.rpc.body,
+            answer.rpc.body if answer is not None else None,
+            _headers(exchange.request_fields),
+            _headers(exchange.response_fields or ()),
+            exchange.status,
+            trace[3:35] if isinstance(trace, str) else "",
+            exchange.outcome,
+            dumps(request.rpc.id),
+            _since(exchange, exchange.responded),
+            _event_times(exchange),
             frozenset(check.header.lower() for check in exchange.header_checks if check.verdict == "mismatch")
             - {"mcp-protocol-version"},  # findings tell of it: it may be the session that it contradicts
             exchange.findings,
-        )  # fmt: skip
+        )
 
 
 def _since(exchange: Exchange, at: float | None) -> float | None:

@@ -12,39 +12,56 @@ _SIGN = {"added": "+", "removed": "-", "changed": "~"}
 
 def as_json(found: Difference, before: str, after: str) -> dict[str, Any]:
     """One object; additive changes only."""
-    told: dict[str, Any] = _concealed({
-        "breaking": found.breaking,
-        "tools": [
-            {
-                "name": t.name, "change": t.kind, "breaking": t.breaking,
-                "changes": [{"where": c.where, "what": c.words, "weight": c.weight} for c in t.changes],
-            }
-            for t in found.tools
-        ],
-        "calls": [
-            {
-                "method": c.key.method, "name": c.key.name or None, "arguments": c.key.arguments,
-                "before": [{"outcome": r.outcome, "code": r.code, "flow": r.flow} for r in c.before[:20]],
-                "after": [{"outcome": r.outcome, "code": r.code, "flow": r.flow} for r in c.after[:20]],
-            }
-            for c in found.calls
-        ],
-        "only_before": [k.title for k in found.only_before],
-        "only_after": [k.title for k in found.only_after],
-        "eras": [{"path": e.path, "before": e.before, "after": e.after} for e in found.eras],
-        "findings": [
-            {
-                "rule": f.rule, "severity": f.severity, "party": f.party, "about": f.about, "before": f.before, "after": f.after,
-                "flow": f.flow, "message": f.message,
-            }
-            for f in found.findings
-        ],
-        "latencies": [
-            {"about": s.about, "before_ms": round(s.before_ms, 3), "after_ms": round(s.after_ms, 3), "samples": list(s.samples)}
-            for s in found.latencies
-        ],
-        "notes": found.notes,
-    })  # fmt: skip
+    told: dict[str, Any] = _concealed(
+        {
+            "breaking": found.breaking,
+            "tools": [
+                {
+                    "name": t.name,
+                    "change": t.kind,
+                    "breaking": t.breaking,
+                    "changes": [{"where": c.where, "what": c.words, "weight": c.weight} for c in t.changes],
+                }
+                for t in found.tools
+            ],
+            "calls": [
+                {
+                    "method": c.key.method,
+                    "name": c.key.name or None,
+                    "arguments": c.key.arguments,
+                    "before": [{"outcome": r.outcome, "code": r.code, "flow": r.flow} for r in c.before[:20]],
+                    "after": [{"outcome": r.outcome, "code": r.code, "flow": r.flow} for r in c.after[:20]],
+                }
+                for c in found.calls
+            ],
+            "only_before": [k.title for k in found.only_before],
+            "only_after": [k.title for k in found.only_after],
+            "eras": [{"path": e.path, "before": e.before, "after": e.after} for e in found.eras],
+            "findings": [
+                {
+                    "rule": f.rule,
+                    "severity": f.severity,
+                    "party": f.party,
+                    "about": f.about,
+                    "before": f.before,
+                    "after": f.after,
+                    "flow": f.flow,
+                    "message": f.message,
+                }
+                for f in found.findings
+            ],
+            "latencies": [
+                {
+                    "about": s.about,
+                    "before_ms": round(s.before_ms, 3),
+                    "after_ms": round(s.after_ms, 3),
+                    "samples": list(s.samples),
+                }
+                for s in found.latencies
+            ],
+            "notes": found.notes,
+        }
+    )
     return {"schema": SCHEMA, "before": before, "after": after, **told}
 
 
@@ -101,19 +118,26 @@ def _words(results: list[Any]) -> str:
 
 
 def hop_as_json(found: Crossing) -> dict[str, Any]:
-    told: dict[str, Any] = _concealed({
-        "schema": SCHEMA,
-        "pairs": [
-            {
-                "operation": p.outer.key.title, "client": p.outer.flow, "server": p.inner.flow, "paired_by": p.by,
-                "gateway_ms": round(max(0.0, (p.outer.ended - p.outer.started) - (p.inner.ended - p.inner.started)) * 1000, 3),
-                "changes": p.changes,
-            }
-            for p in found.pairs
-        ],
-        "only_client": [{"operation": s.key.title, "flow": s.flow} for s in found.only_outer],
-        "only_server": [{"operation": s.key.title, "flow": s.flow} for s in found.only_inner],
-    })  # fmt: skip
+    told: dict[str, Any] = _concealed(
+        {
+            "schema": SCHEMA,
+            "pairs": [
+                {
+                    "operation": p.outer.key.title,
+                    "client": p.outer.flow,
+                    "server": p.inner.flow,
+                    "paired_by": p.by,
+                    "gateway_ms": round(
+                        max(0.0, (p.outer.ended - p.outer.started) - (p.inner.ended - p.inner.started)) * 1000, 3
+                    ),
+                    "changes": p.changes,
+                }
+                for p in found.pairs
+            ],
+            "only_client": [{"operation": s.key.title, "flow": s.flow} for s in found.only_outer],
+            "only_server": [{"operation": s.key.title, "flow": s.flow} for s in found.only_inner],
+        }
+    )
     return told
 
 

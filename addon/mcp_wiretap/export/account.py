@@ -86,9 +86,15 @@ def messages(exchange: Exchange, *, texts: bool = True) -> list[Said]:
 def _said(message: Message, texts: bool) -> Said:
     rpc = message.rpc
     return Said(
-        message.at, message.party, message.where, rpc.kind, rpc.method, jsonrpc.dumps(rpc.id) if rpc.has_id else None,
-        jsonrpc.dumps(rpc.body) if texts else "", message.error_code if rpc.kind == "error" else None,
-    )  # fmt: skip
+        message.at,
+        message.party,
+        message.where,
+        rpc.kind,
+        rpc.method,
+        jsonrpc.dumps(rpc.id) if rpc.has_id else None,
+        jsonrpc.dumps(rpc.body) if texts else "",
+        message.error_code if rpc.kind == "error" else None,
+    )
 
 
 @dataclass(slots=True)
@@ -123,18 +129,41 @@ def account(exchange: Exchange, known: Details | None = None) -> Account:
     info = exchange.endpoint.server_info
     stream, conversation = exchange.stream, exchange.conversation
     return Account(
-        exchange.flow, exchange.kind, exchange.endpoint.url, exchange.shown_era, exchange.revision, exchange.http_method,
-        exchange.url, exchange.status, exchange.started, exchange.requested, exchange.responded, exchange.ended,
-        exchange.ended_by, exchange.failure,
-        exchange.method, exchange.name, exchange.outcome, exchange.error_code, known.tool_error,
-        None if exchange.jsonrpc_id is None else jsonrpc.dumps(exchange.jsonrpc_id), known.uri,
-        exchange.request_fields.first("mcp-session-id"), exchange.client_info,
+        exchange.flow,
+        exchange.kind,
+        exchange.endpoint.url,
+        exchange.shown_era,
+        exchange.revision,
+        exchange.http_method,
+        exchange.url,
+        exchange.status,
+        exchange.started,
+        exchange.requested,
+        exchange.responded,
+        exchange.ended,
+        exchange.ended_by,
+        exchange.failure,
+        exchange.method,
+        exchange.name,
+        exchange.outcome,
+        exchange.error_code,
+        known.tool_error,
+        None if exchange.jsonrpc_id is None else jsonrpc.dumps(exchange.jsonrpc_id),
+        known.uri,
+        exchange.request_fields.first("mcp-session-id"),
+        exchange.client_info,
         None if info is None else (_text(info, "name"), _text(info, "version")),
-        known.context, conversation.id if conversation is not None else None, exchange.round, list(exchange.findings), known.said,
-        list(stream.times) if stream is not None else [], stream is None or stream.timed, exchange.dropped,
+        known.context,
+        conversation.id if conversation is not None else None,
+        exchange.round,
+        list(exchange.findings),
+        known.said,
+        list(stream.times) if stream is not None else [],
+        stream is None or stream.timed,
+        exchange.dropped,
         exchange.error_message,
         change.record(exchange.change),
-    )  # fmt: skip
+    )
 
 
 def _text(info: dict[str, Any], name: str) -> str | None:

@@ -205,10 +205,18 @@ def _response(response: State) -> dict[str, Any]:
 def _no_response(error: State | None) -> dict[str, Any]:
     said = safe(error["msg"]) if error is not None else "no response was recorded"
     return {
-        "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
-        "content": {"size": 0, "mimeType": ""}, "redirectURL": "", "headersSize": -1, "bodySize": -1, "comment": said,
+        "status": 0,
+        "statusText": "",
+        "httpVersion": "",
+        "cookies": [],
+        "headers": [],
+        "content": {"size": 0, "mimeType": ""},
+        "redirectURL": "",
+        "headersSize": -1,
+        "bodySize": -1,
+        "comment": said,
         "_error": said,
-    }  # fmt: skip
+    }
 
 
 def _plain(content: bytes, fields: list[tuple[str, str]]) -> tuple[bytes, str | None]:

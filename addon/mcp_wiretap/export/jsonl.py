@@ -15,25 +15,27 @@ def lines(accounts: Iterable[Account]) -> Iterator[tuple[float, str]]:
 
 
 def _line(account: Account, said: Said) -> str:
-    head = encode({
-        "time": moment(said.at),
-        "from": said.party,
-        "to": "server" if said.party == "client" else "client",
-        "kind": said.kind,
-        "method": optional(said.method),
-        "flow": text(account.flow),
-        "where": said.where,
-        "endpoint": text(account.endpoint),
-        "era": account.era,
-        "revision": optional(account.revision),
-        "conversation": optional(account.conversation),
-        "round": account.round,
-        "outcome": account.outcome if said.party == "client" else None,
-        "error_message": optional(account.error_message) if said.party == "client" else None,
-        "changed": account.changed,
-        "version": said.version,
-        "rules": list(dict.fromkeys(finding.rule for finding in account.findings if finding.party == said.party)),
-    })  # fmt: skip
+    head = encode(
+        {
+            "time": moment(said.at),
+            "from": said.party,
+            "to": "server" if said.party == "client" else "client",
+            "kind": said.kind,
+            "method": optional(said.method),
+            "flow": text(account.flow),
+            "where": said.where,
+            "endpoint": text(account.endpoint),
+            "era": account.era,
+            "revision": optional(account.revision),
+            "conversation": optional(account.conversation),
+            "round": account.round,
+            "outcome": account.outcome if said.party == "client" else None,
+            "error_message": optional(account.error_message) if said.party == "client" else None,
+            "changed": account.changed,
+            "version": said.version,
+            "rules": list(dict.fromkeys(finding.rule for finding in account.findings if finding.party == said.party)),
+        }
+    )
     return f'{head[:-1]}, "message": {_one_line(said.text)}}}'
 
 

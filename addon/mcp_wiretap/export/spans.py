@@ -214,9 +214,11 @@ def _events(span: Span, account: Account) -> None:
         span.add_event("mcp.message", made, _ns(said.at))
     for finding in account.findings[:MOST_EVENTS]:
         told = {
-            "mcp_wiretap.rule": finding.rule, "mcp_wiretap.severity": finding.severity or "info",
-            "mcp_wiretap.party": finding.party or "", "mcp_wiretap.finding": one_line(finding.message, VALUE),
-        }  # fmt: skip
+            "mcp_wiretap.rule": finding.rule,
+            "mcp_wiretap.severity": finding.severity or "info",
+            "mcp_wiretap.party": finding.party or "",
+            "mcp_wiretap.finding": one_line(finding.message, VALUE),
+        }
         span.add_event("mcp_wiretap.finding", told, _ns(account.ended or account.requested))
 
 

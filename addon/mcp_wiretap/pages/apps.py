@@ -29,9 +29,12 @@ def rows(traces: Traces, chosen: Filter, zone: tzinfo | None) -> list[dict[str, 
                 continue
             card = _card(ledger, endpoint, zone)
             if chosen.fits_words(
-                endpoint.url, card["server"], *(e["name"] for e in card["extensions"]), *(a["uri"] for a in card["apps"]),
+                endpoint.url,
+                card["server"],
+                *(e["name"] for e in card["extensions"]),
+                *(a["uri"] for a in card["apps"]),
                 *(f["rule"] for f in card["findings"]),
-            ):  # fmt: skip
+            ):
                 out.append(card)
     return sorted(out, key=lambda card: (-len(card["apps"]), -len(card["extensions"]), card["server"]))
 

@@ -22,14 +22,24 @@ STEPS = 60
 UNFOLLOWED = 5  # challenges that nobody followed
 FACTS = 14  # of one step
 _NAMES = {
-    "challenge": "Challenge", "resource-metadata": "Resource metadata", "server-metadata": "Server metadata",
-    "client-metadata": "Client metadata", "registration": "Registration", "pushed": "Pushed request", "authorize": "Authorize",
-    "login": "User signs in", "callback": "Redirect back", "token": "Token", "revocation": "Revocation", "use": "In use",
-}  # fmt: skip
+    "challenge": "Challenge",
+    "resource-metadata": "Resource metadata",
+    "server-metadata": "Server metadata",
+    "client-metadata": "Client metadata",
+    "registration": "Registration",
+    "pushed": "Pushed request",
+    "authorize": "Authorize",
+    "login": "User signs in",
+    "callback": "Redirect back",
+    "token": "Token",
+    "revocation": "Revocation",
+    "use": "In use",
+}
 _STATES = {
     "token": State("ok", "ok", "token given", True),
-    "in use": State("ok", "ok", "authorized", True), "refused": State("err", "x", "token refused"),
-}  # fmt: skip
+    "in use": State("ok", "ok", "authorized", True),
+    "refused": State("err", "x", "token refused"),
+}
 _HOW = {
     "metadata-document": "client metadata document (CIMD)",
     "dynamic": "dynamic registration (DCR)",

@@ -152,7 +152,20 @@ def _free(e: Exchange, value: str) -> bool:
 
 
 _TESTS = {
-    "": _free, "method": _method, "tool": _tool, "name": _tool, "code": _code, "status": _status, "rule": _rule, "party": _party,
-    "severity": _severity, "era": _era, "outcome": _outcome, "endpoint": _endpoint, "client": _client, "flow": _flow,
-    "kind": _kind, "id": _id,
-}  # fmt: skip
+    "": _free,
+    "method": _method,
+    "tool": _tool,
+    "name": _tool,
+    "code": _code,
+    "status": _status,
+    "rule": _rule,
+    "party": _party,
+    "severity": _severity,
+    "era": _era,
+    "outcome": _outcome,
+    "endpoint": _endpoint,
+    "client": _client,
+    "flow": _flow,
+    "kind": _kind,
+    "id": _id,
+}

@@ -13,9 +13,11 @@ from mcp_wiretap.trace.streams.logs import LogEntry, Logs
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _STATES = {
-    "debug": State("off", "minus", "debug"), "info": State("info", "info", "info"), "notice": State("info", "info", "notice"),
+    "debug": State("off", "minus", "debug"),
+    "info": State("info", "info", "info"),
+    "notice": State("info", "info", "notice"),
     "warning": State("warn", "warn", "warning"),
-}  # fmt: skip
+}
 
 
 def rows(

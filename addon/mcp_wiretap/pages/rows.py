@@ -141,11 +141,14 @@ def rail(subject: Subject) -> list[dict[str, Any]]:
     start = whole.started
     out: list[dict[str, Any]] = [
         {
-            "off": offset(0), "gap": "", "mark": "first", "title": "request sent",
+            "off": offset(0),
+            "gap": "",
+            "mark": "first",
+            "title": "request sent",
             "note": f"{size(whole.reading.size) if whole.reading is not None else 'no body'}, "
             f"last byte after {duration((whole.requested - start) * 1000)}",
         }
-    ]  # fmt: skip
+    ]
     before = start
     if whole.responded is not None:
         fields = whole.response_fields
@@ -153,10 +156,13 @@ def rail(subject: Subject) -> list[dict[str, Any]]:
         ways = [f"{n}: {fields.first(n)}" for n in ("x-accel-buffering", "cache-control") if fields is not None and fields.has(n)]
         out.append(
             {
-                "off": offset(whole.responded - start), "gap": _gap(whole.responded, before), "title": "response head",
-                "code": shown(f"{whole.status} {kind}", 120), "note": shown(", ".join(ways), 120),
+                "off": offset(whole.responded - start),
+                "gap": _gap(whole.responded, before),
+                "title": "response head",
+                "code": shown(f"{whole.status} {kind}", 120),
+                "note": shown(", ".join(ways), 120),
             }
-        )  # fmt: skip
+        )
         before = whole.responded
     if stream is not None:
         before = _events(out, whole, stream.items, before, stream.timed)
@@ -222,9 +228,12 @@ def message_line(message: Message) -> dict[str, Any]:
         name = error_name(code)
         error = rpc.error if isinstance(rpc.error, dict) else {}
         return {
-            "title": "error", "id": brief(rpc.id, 40), "state": State("err", "x", f"{code} {name or ''}".strip()),
-            "code": brief(error.get("message", ""), 200), "mark": "bad",
-        }  # fmt: skip
+            "title": "error",
+            "id": brief(rpc.id, 40),
+            "state": State("err", "x", f"{code} {name or ''}".strip()),
+            "code": brief(error.get("message", ""), 200),
+            "mark": "bad",
+        }
     method = rpc.method or rpc.kind
     params = message.params
     line: dict[str, Any] = {"title": shown(method.removeprefix("notifications/"), 80)}

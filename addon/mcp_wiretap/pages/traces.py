@@ -72,9 +72,15 @@ class Traces:
                 there = joined.get(key)
                 if there is None:
                     joined[key] = Group(
-                        group.rule, group.party, group.severity, group.count, group.first, group.last, dict(group.flows),
+                        group.rule,
+                        group.party,
+                        group.severity,
+                        group.count,
+                        group.first,
+                        group.last,
+                        dict(group.flows),
                         dict(group.endpoints),
-                    )  # fmt: skip
+                    )
                 else:
                     there.count += group.count
                     there.first, there.last = min(there.first, group.first), max(there.last, group.last)

@@ -1,4 +1,4 @@
-"""What is known of an exchange, written on its flow: comment, mark, metadata (DESIGN.md "On the flow").
+"""What is known of an exchange, written on its flow: comment, mark, metadata (docs/architecture.md "On the flow").
 
 The user's own words win: a comment or mark that is not what we last wrote is left alone, also where it was emptied.
 """
@@ -14,10 +14,21 @@ from mcp_wiretap.trace.model import Exchange
 COMMENT, MARK = "mcp.comment", "mcp.mark"
 EVENTS, ENDED, DROPPED = "mcp.events", "mcp.ended", "mcp.dropped"
 FACTS = (
-    "mcp.era", "mcp.revision", "mcp.method", "mcp.name", "mcp.outcome", "mcp.code", "mcp.error", "mcp.step", "mcp.endpoint",
+    "mcp.era",
+    "mcp.revision",
+    "mcp.method",
+    "mcp.name",
+    "mcp.outcome",
+    "mcp.code",
+    "mcp.error",
+    "mcp.step",
+    "mcp.endpoint",
     "mcp.conversation",
-    "mcp.round", "mcp.rules", "mcp.severity", "mcp.notes",
-)  # fmt: skip
+    "mcp.round",
+    "mcp.rules",
+    "mcp.severity",
+    "mcp.notes",
+)
 
 
 @dataclass(slots=True, frozen=True)

@@ -56,10 +56,21 @@ def request_seen(flow: HTTPFlow, trace_id: str, received: Request) -> RequestSee
         ended = flow.error.timestamp if flow.error is not None else data.timestamp_start
     fields = Fields(head.fields)
     return RequestSeen(
-        trace_id, ended, data.timestamp_start, text(head.method), text(head.scheme), head.host, head.port, text(head.path),
-        fields, body, flow.client_conn.id, authority(data.http_version, head.authority, fields),
-        isinstance(flow.client_conn.proxy_mode, ReverseMode), command=command_of(flow.metadata),
-    )  # fmt: skip
+        trace_id,
+        ended,
+        data.timestamp_start,
+        text(head.method),
+        text(head.scheme),
+        head.host,
+        head.port,
+        text(head.path),
+        fields,
+        body,
+        flow.client_conn.id,
+        authority(data.http_version, head.authority, fields),
+        isinstance(flow.client_conn.proxy_mode, ReverseMode),
+        command=command_of(flow.metadata),
+    )
 
 
 def response_started(flow: HTTPFlow, trace_id: str) -> ResponseStarted:

@@ -265,17 +265,32 @@ def stored_request(request: Request, at: float, limit: int) -> dict[str, Any]:
     """A request as it stands in `mcp.changed`. `at`: when the other one was sent."""
     head = request.head
     return {
-        "method": head.method, "scheme": head.scheme, "host": head.host, "port": head.port, "path": head.path,
-        "authority": head.authority, "headers": _listed(head.fields), "body": _bounded(request.body, limit), "at": at,
-    }  # fmt: skip
+        "method": head.method,
+        "scheme": head.scheme,
+        "host": head.host,
+        "port": head.port,
+        "path": head.path,
+        "authority": head.authority,
+        "headers": _listed(head.fields),
+        "body": _bounded(request.body, limit),
+        "at": at,
+    }
 
 
 def request_sent(trace_id: str, at: float, request: Request, by: str) -> RequestSent:
     head = request.head
     return RequestSent(
-        trace_id, at, text(head.method), text(head.scheme), head.host, head.port, text(head.path), Fields(head.fields),
-        request.body, by,
-    )  # fmt: skip
+        trace_id,
+        at,
+        text(head.method),
+        text(head.scheme),
+        head.host,
+        head.port,
+        text(head.path),
+        Fields(head.fields),
+        request.body,
+        by,
+    )
 
 
 def answer_passed(trace_id: str, at: float, answer: Answer | None, by: str, *, on_its_way: bool) -> AnswerPassed:

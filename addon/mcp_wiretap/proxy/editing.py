@@ -11,9 +11,14 @@ from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 
 _STATUS = {
-    rev.HEADER_MISMATCH: 400, rev.MISSING_CAPABILITY: 400, rev.UNSUPPORTED_VERSION: 400, rev.METHOD_NOT_FOUND: 404,
-    rev.PARSE_ERROR: 400, rev.INVALID_REQUEST: 400, rev.INVALID_PARAMS: 400,
-}  # fmt: skip
+    rev.HEADER_MISMATCH: 400,
+    rev.MISSING_CAPABILITY: 400,
+    rev.UNSUPPORTED_VERSION: 400,
+    rev.METHOD_NOT_FOUND: 404,
+    rev.PARSE_ERROR: 400,
+    rev.INVALID_REQUEST: 400,
+    rev.INVALID_PARAMS: 400,
+}
 
 
 def edit(flow: HTTPFlow, pointer: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Faults of our own: caught, counted, said once, listed. Traffic never notices (DESIGN.md "Fail open")."""
+"""Faults of our own: caught, counted, said once, listed. Traffic never notices (docs/architecture.md "Fail open")."""
 
 import logging
 from collections.abc import Awaitable, Callable

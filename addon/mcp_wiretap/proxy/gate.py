@@ -20,10 +20,16 @@ from mcp_wiretap.wire.secret import one_line
 METADATA = "mcp.gate"
 DENIED = -31403  # outside of the ranges that JSON-RPC and MCP keep for themselves
 _SUBJECTS = {
-    "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
     "tasks/result": "taskId",
-}  # fmt: skip
+}
 _UNREAD = frozenset({"too-large", "too-deep", "invalid", "not-json", "not-rpc", "empty"})
 
 

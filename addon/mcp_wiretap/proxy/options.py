@@ -22,7 +22,9 @@ _DEFAULT = Limits()
 
 _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     (
-        "mcp_era", Sequence[str], [],
+        "mcp_era",
+        Sequence[str],
+        [],
         "What you expect of a server: [SCHEME://]HOST[:PORT][/PATH]=legacy|modern|auto, * allowed, the first that fits counts. "
         "Traffic of the other era there is an error (ERA025). Without it, nothing is expected.",
     ),
@@ -30,58 +32,78 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
     ("mcp_ignore", Sequence[str], [], "Do not check by these rules: ids, families, names, or a party."),
     ("mcp_rules", Sequence[str], [], "Rules of your own: paths of plain Python files, beside those of the installed packs."),
     (
-        "mcp_trust_project", bool, False,
+        "mcp_trust_project",
+        bool,
+        False,
         "Run the rule files that the project file (wiretap.toml) names without `mcp-wiretap trust` having allowed them.",
     ),
     ("mcp_comment", bool, True, "Write what was found into the comment of each MCP flow. Your own comments stay."),
     ("mcp_mark", bool, True, "Mark MCP flows: red for an error, yellow for a warning, a loop for a round. Your own marks stay."),
     ("mcp_max_body", int, _DEFAULT.body, "Bytes of one body that are read; a longer one is listed as unchecked."),
     (
-        "mcp_max_stream", int, _DEFAULT.stream,
+        "mcp_max_stream",
+        int,
+        _DEFAULT.stream,
         "Bytes of one event stream that are kept with the flow and read. All of it is forwarded; what is past this is counted.",
     ),
     ("mcp_max_state", int, _DEFAULT.state, "Exchanges and conversations remembered, about 3 kB each; the oldest go first."),
     (
-        "mcp_replay", str, "",
+        "mcp_replay",
+        str,
+        "",
         "A recording whose servers answer instead of the real ones; nothing is forwarded. Sets connection_strategy to lazy.",
     ),
     ("mcp_replay_timing", str, "recorded", "The pace of mcp_replay: recorded, or fast."),
     (
-        "mcp_replay_missing", str, "error",
+        "mcp_replay_missing",
+        str,
+        "error",
         "What becomes of a request that mcp_replay has no answer to: error (says what the recording has), or forward.",
     ),
     ("mcp_stdio", bool, True, "See the servers on stdio that are started by `mcp-wiretap stdio`."),
     (
-        "mcp_socket", str, "",
+        "mcp_socket",
+        str,
+        "",
         "Where their wrappers are heard: the path of a Unix socket; after `loopback:`, of a file that names a port and a secret. "
         "Default: MCP_WIRETAP_SOCKET, else .mcp-wiretap.sock in XDG_RUNTIME_DIR or the home folder.",
     ),
     (
-        "mcp_intercept", Sequence[str], [],
+        "mcp_intercept",
+        Sequence[str],
+        [],
         "Hold calls: [request|answer] METHOD [NAME] (* allowed), rule ID|FAMILY, or era legacy|modern. A held call runs into the "
         "client's timeout; an answer that is held comes whole, its progress late.",
     ),
     (
-        "mcp_remirror", str, "on",
+        "mcp_remirror",
+        str,
+        "on",
         "After a person edited a held request: mirror anew those headers that agreed with the body before the edit. on or off.",
     ),
     (
-        "mcp_gate", Sequence[str], [],
+        "mcp_gate",
+        Sequence[str],
+        [],
         "Refuse requests before they reach the server; the first line that fits decides: headers (what a server must refuse with "
         "-32020), readonly (only tools whose definition has readOnlyHint true, which few have), deny METHOD [NAME], allow METHOD "
         "[NAME]. What cannot be read is refused, too.",
     ),
     (
-        "mcp_otlp_endpoint", str, "",
+        "mcp_otlp_endpoint",
+        str,
+        "",
         "Send each operation as an OpenTelemetry span to this collector: http://127.0.0.1:4318/v1/traces. What it does not take "
         "is dropped and counted. Needs the extra otlp.",
     ),
     (
-        "mcp_fast_hooks", bool, True,
+        "mcp_fast_hooks",
+        bool,
+        True,
         "Call only those of mitmproxy's own addons that have a hook, where its source is a known one: saves about a third of the "
         "time of a request, for all traffic. false leaves mitmproxy's own way.",
     ),
-)  # fmt: skip
+)
 NAMES = frozenset(name for name, *_ in _OPTIONS)
 
 

@@ -84,10 +84,18 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     passed = change.given is not None and change.passed
     events.append(
         ExchangeEnded(
-            flow, ended, body, streamed, by, why, dropped if isinstance(dropped, int) else 0, decode_problem=problem,
-            on_its_way=passed, process=exit_of(metadata),
+            flow,
+            ended,
+            body,
+            streamed,
+            by,
+            why,
+            dropped if isinstance(dropped, int) else 0,
+            decode_problem=problem,
+            on_its_way=passed,
+            process=exit_of(metadata),
         )
-    )  # fmt: skip
+    )
     if passed and change.killed:
         events.append(AnswerPassed(flow, ended, None, Fields(()), None, change.response_by))
     elif passed:
@@ -116,19 +124,40 @@ def _request(
     fields = Fields([(name, value) for name, value in request["headers"]])
     client, redacted = state["client_conn"], state["metadata"].get("mcp.redacted")
     return RequestSeen(
-        flow, float(ended), started, text(request["method"]), scheme, host, port, text(request["path"]), fields, body,
-        client["id"], authority(request["http_version"], request["authority"], fields), _is_reverse(client.get("proxy_mode")),
-        redacted if isinstance(redacted, dict) else NOTHING, command_of(state["metadata"]),
-    )  # fmt: skip
+        flow,
+        float(ended),
+        started,
+        text(request["method"]),
+        scheme,
+        host,
+        port,
+        text(request["path"]),
+        fields,
+        body,
+        client["id"],
+        authority(request["http_version"], request["authority"], fields),
+        _is_reverse(client.get("proxy_mode")),
+        redacted if isinstance(redacted, dict) else NOTHING,
+        command_of(state["metadata"]),
+    )
 
 
 def _sent(flow: str, request: State, at: float, change: Change, address: tuple[str, str, int] | None) -> RequestSent:
     scheme, host, port = address or (text(request["scheme"]), _name(request["host"]), request["port"])
     fields = Fields([(name, value) for name, value in request["headers"]])
     return RequestSent(
-        flow, at, text(request["method"]), scheme, host, port, text(request["path"]), fields, request["content"], change.by,
+        flow,
+        at,
+        text(request["method"]),
+        scheme,
+        host,
+        port,
+        text(request["path"]),
+        fields,
+        request["content"],
+        change.by,
         change.unsure,
-    )  # fmt: skip
+    )
 
 
 def command_of(metadata: Mapping[str, Any]) -> str | None:

@@ -11,9 +11,21 @@ _UNSURE = (
     "the request was edited in mitmproxy, and the recording does not tell what the server was given: whether its answer is right "
     "is not checked"
 )
-_KINDS = frozenset({
-    "user", "modify_body", "modify_headers", "map_remote", "map_local", "sticky", "block_list", "script", "gate", "fault", "edit",
-})  # fmt: skip
+_KINDS = frozenset(
+    {
+        "user",
+        "modify_body",
+        "modify_headers",
+        "map_remote",
+        "map_local",
+        "sticky",
+        "block_list",
+        "script",
+        "gate",
+        "fault",
+        "edit",
+    }
+)
 
 
 @dataclass(slots=True)

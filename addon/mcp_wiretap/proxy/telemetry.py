@@ -145,5 +145,6 @@ class Telemetry:
             self._said = True
             logger.warning(
                 "mcp-wiretap: %s takes no spans (%s); they are dropped and counted, traffic goes on",
-                self.endpoint, one_line(why or "no answer", 200),
-            )  # fmt: skip
+                self.endpoint,
+                one_line(why or "no answer", 200),
+            )

@@ -30,10 +30,20 @@ _MASK = re.compile(rb"\(sha ([0-9a-f]{8}), ([0-9]+ chars\))")
 # What is no text from the wire. Connections have certificates and addresses, which are as public as the URL.
 _LEFT = frozenset(
     {
-        "id", "type", "version", "timestamp_created", "http_version", "scheme", "method", "via", "address", "client_conn",
-        "server_conn", REDACTED,
+        "id",
+        "type",
+        "version",
+        "timestamp_created",
+        "http_version",
+        "scheme",
+        "method",
+        "via",
+        "address",
+        "client_conn",
+        "server_conn",
+        REDACTED,
     }
-)  # fmt: skip
+)
 _SUBJECTS = ("request", "response")
 
 

@@ -34,10 +34,20 @@ STREAM_PATIENCE = 2.0  # and for what a stream brought in the recording, before 
 ROUNDS, POLLS = 10, 200  # beyond the recording's own
 _OWN = frozenset(
     {
-        b"host", b"connection", b"keep-alive", b"proxy-connection", b"content-length", b"transfer-encoding", b"content-encoding",
-        b"accept-encoding", b"mcp-session-id", b"te", b"upgrade", b"expect",
+        b"host",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"content-length",
+        b"transfer-encoding",
+        b"content-encoding",
+        b"accept-encoding",
+        b"mcp-session-id",
+        b"te",
+        b"upgrade",
+        b"expect",
     }
-)  # fmt: skip
+)
 _MOST_TOLD = 100  # credentials that are named
 _ENDED = frozenset({"completed", "failed", "cancelled"})
 

@@ -15,10 +15,22 @@ _SHOWN = 120  # characters of a value
 _DEEPEST = 100
 _PASSING = frozenset(  # members whose values are another each time
     {
-        "requestState", "nextCursor", "taskId", "createdAt", "lastUpdatedAt", "updatedAt", "timestamp", "progressToken",
-        "sessionId", "elicitationId", "traceparent", "tracestate", "baggage", rev.SUBSCRIPTION_ID,
+        "requestState",
+        "nextCursor",
+        "taskId",
+        "createdAt",
+        "lastUpdatedAt",
+        "updatedAt",
+        "timestamp",
+        "progressToken",
+        "sessionId",
+        "elicitationId",
+        "traceparent",
+        "tracestate",
+        "baggage",
+        rev.SUBSCRIPTION_ID,
     }
-)  # fmt: skip
+)
 _ABOUT_SERVER = frozenset({"serverInfo", rev.SERVER_INFO})
 _NAMES = ("name", "uri", "uriTemplate")  # members that items of lists are known by
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")

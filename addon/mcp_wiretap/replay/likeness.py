@@ -16,10 +16,19 @@ _ENVELOPE = frozenset({rev.PROTOCOL_VERSION, rev.CLIENT_INFO, rev.CLIENT_CAPABIL
 _ANSWERS = frozenset({"requestState", "inputResponses"})
 _FRESH = frozenset(  # of authorization requests: another value each time
     {
-        "state", "code_challenge", "code", "code_verifier", "nonce", "client_id", "refresh_token", "client_secret",
-        "client_assertion", "redirect_uri", "resource",
+        "state",
+        "code_challenge",
+        "code",
+        "code_verifier",
+        "nonce",
+        "client_id",
+        "refresh_token",
+        "client_secret",
+        "client_assertion",
+        "redirect_uri",
+        "resource",
     }
-)  # fmt: skip
+)
 
 type Key = tuple[Hashable, ...]
 

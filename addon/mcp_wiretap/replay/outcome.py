@@ -86,8 +86,13 @@ class Report:
             "schema": 1,
             "operations": [
                 {
-                    "flow": operation.flow, "method": operation.method, "name": operation.name, "request": operation.request,
-                    "outcome": operation.outcome, "error": operation.error, "notes": operation.notes,
+                    "flow": operation.flow,
+                    "method": operation.method,
+                    "name": operation.name,
+                    "request": operation.request,
+                    "outcome": operation.outcome,
+                    "error": operation.error,
+                    "notes": operation.notes,
                     "differences": [{"where": d.where, "was": d.was, "now": d.now} for d in operation.differences],
                 }
                 for operation in self.operations
@@ -98,7 +103,7 @@ class Report:
             "stopped": self.stopped,
             "left_out": list(self.left_out),
             "summary": {outcome: self.count(outcome) for outcome in _RANK},
-        }  # fmt: skip
+        }
 
 
 def report_of(script: Script, client: Client, stopped: Stopped | None = None) -> Report:
@@ -275,5 +280,9 @@ def _found(finding: Finding, exchange: Exchange) -> FoundOnce:
 
 def _finding_json(found: FoundOnce) -> dict[str, str]:
     return {
-        "rule": found.rule, "severity": found.severity, "party": found.party, "message": found.message, "request": found.request,
-    }  # fmt: skip
+        "rule": found.rule,
+        "severity": found.severity,
+        "party": found.party,
+        "message": found.message,
+        "request": found.request,
+    }

@@ -16,10 +16,19 @@ from mcp_wiretap.wire import jsonrpc
 
 _NOT_PASSED_ON = frozenset(
     {
-        b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"content-length", b"content-encoding",
-        b"trailer", b"upgrade", b"mcp-session-id", b"alt-svc", b"strict-transport-security",
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"transfer-encoding",
+        b"content-length",
+        b"content-encoding",
+        b"trailer",
+        b"upgrade",
+        b"mcp-session-id",
+        b"alt-svc",
+        b"strict-transport-security",
     }
-)  # fmt: skip
+)
 SESSIONS = 1_000  # live sessions that are remembered; few clients say goodbye
 WAITING = 1_000  # events for a stream that no client has opened; later ones are lost, as a server would lose them
 

@@ -1,4 +1,5 @@
-"""An exchange in one line, one mark and a few flat words: what stands on a flow and in a list (DESIGN.md "On the flow").
+"""An exchange in one line, one mark and a few flat words: what stands on a flow and in a list ("On the flow"
+in docs/architecture.md).
 
 ERA METHOD [NAME] -> OUTCOME ["WORDS"] [(MRTR n[/m])] [(WHAT WAS CHANGED)][: MESSAGE [ID] (+k)]
 
@@ -22,8 +23,11 @@ ROUND_MARK = ":repeat:"
 _ROUNDS = ("requestState", "inputResponses")
 _OF_FORM = frozenset({"HTS017", "RPC008", "RPC010"})  # the form of a refusal: what it is for says more
 _ENDED = {
-    "complete": "ended by the server", "client": "closed by the client", "server": "cut off by the server", "unknown": "cut off",
-}  # fmt: skip
+    "complete": "ended by the server",
+    "client": "closed by the client",
+    "server": "cut off by the server",
+    "unknown": "cut off",
+}
 _OAUTH_ERROR = re.compile(r"[a-z][a-z0-9_]{1,50}(: |\Z)")
 _ERRNO = re.compile(r"\[Errno -?[0-9]+\] ")
 SLOW = 1.0  # seconds: a failure that took longer tells how long

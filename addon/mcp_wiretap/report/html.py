@@ -266,10 +266,13 @@ def _sections(context: dict[str, Any]) -> list[tuple[str, str]]:
     named += [(section["id"], section["heading"], "findings") for section in context["findings"]]
     named += [
         ("failed", "Failed", "failures"),
-        ("conversations", "Conversations", "conversations"), ("unchecked", "Not checked", "reasons"),
-        ("silenced", "Silenced", "silenced"), ("faults", "Faults", "faults"), ("dropped", "Dropped", "dropped"),
+        ("conversations", "Conversations", "conversations"),
+        ("unchecked", "Not checked", "reasons"),
+        ("silenced", "Silenced", "silenced"),
+        ("faults", "Faults", "faults"),
+        ("dropped", "Dropped", "dropped"),
         ("flows", "Flows", "flows"),
-    ]  # fmt: skip
+    ]
     return [(id_, name) for id_, name, key in named if context[key]]
 
 

@@ -1,4 +1,4 @@
-"""Exchanges, conversations, endpoints and findings as the JSON objects of the audit contract (DESIGN.md), one line each.
+"""Exchanges, conversations, endpoints and findings as the JSON objects of the audit contract (docs/architecture.md).
 
 Every field of the contract is always there; null where unknown. Text from the wire is made encodable and cut at `LONGEST`, so
 that a report of a hostile recording can be read by any JSON parser.
@@ -53,33 +53,37 @@ def flow_line(exchange: Exchange, input_: str, index: int | None) -> str:
     """One object of `flows`."""
     mcp = exchange.kind == "mcp"
     conversation = exchange.conversation
-    head = encode({
-        "id": own(exchange.flow),
-        "input": input_,
-        "index": index,
-        "kind": exchange.kind,
-        "endpoint": _endpoint_of(exchange),
-        "era": exchange.shown_era if mcp else None,
-        "revision": optional(exchange.revision) if mcp else None,
-        "http_method": text(exchange.http_method),
-        "status": exchange.status,
-        "started": moment(exchange.started),
-        "ended": moment(exchange.ended),
-        "method": optional(exchange.method),
-        "name": optional(exchange.name),
-    })  # fmt: skip
+    head = encode(
+        {
+            "id": own(exchange.flow),
+            "input": input_,
+            "index": index,
+            "kind": exchange.kind,
+            "endpoint": _endpoint_of(exchange),
+            "era": exchange.shown_era if mcp else None,
+            "revision": optional(exchange.revision) if mcp else None,
+            "http_method": text(exchange.http_method),
+            "status": exchange.status,
+            "started": moment(exchange.started),
+            "ended": moment(exchange.ended),
+            "method": optional(exchange.method),
+            "name": optional(exchange.name),
+        }
+    )
     batch = exchange.batch_items
-    tail = encode({
-        "outcome": exchange.outcome,
-        "error_code": exchange.error_code,
-        "error_message": optional(exchange.error_message),
-        "conversation": own(conversation.id) if conversation is not None else None,
-        "round": exchange.round,
-        "headers": [_header(check) for check in exchange.header_checks],
-        "changed": change.record(exchange.change),
-        "transport": exchange.transport,
-        "process": _process(exchange),
-    })  # fmt: skip
+    tail = encode(
+        {
+            "outcome": exchange.outcome,
+            "error_code": exchange.error_code,
+            "error_message": optional(exchange.error_message),
+            "conversation": own(conversation.id) if conversation is not None else None,
+            "round": exchange.round,
+            "headers": [_header(check) for check in exchange.header_checks],
+            "changed": change.record(exchange.change),
+            "transport": exchange.transport,
+            "process": _process(exchange),
+        }
+    )
     messages = "null" if batch is None else "[" + ", ".join(map(_batch_item, batch)) + "]"
     return f'{head[:-1]}, "jsonrpc_id": {_id(exchange.jsonrpc_id)}, "messages": {messages}, {tail[1:]}'
 
@@ -122,40 +126,44 @@ def _id(value: Any) -> str:
 
 def finding_line(finding: Finding, input_: str) -> str:
     """One object of `findings`."""
-    return encode({
-        "rule": finding.rule,
-        "severity": finding.severity,
-        "party": finding.party,
-        "message": own(finding.message),
-        "input": input_,
-        "flow": own(finding.flow),
-        "related": [own(flow) for flow in finding.related],
-        "evidence": [
-            {"where": own(e.where), "value": own(e.value), "expected": None if e.expected is None else own(e.expected)}
-            for e in finding.evidence
-        ],
-        "spec": finding.spec,
-    })  # fmt: skip
+    return encode(
+        {
+            "rule": finding.rule,
+            "severity": finding.severity,
+            "party": finding.party,
+            "message": own(finding.message),
+            "input": input_,
+            "flow": own(finding.flow),
+            "related": [own(flow) for flow in finding.related],
+            "evidence": [
+                {"where": own(e.where), "value": own(e.value), "expected": None if e.expected is None else own(e.expected)}
+                for e in finding.evidence
+            ],
+            "spec": finding.spec,
+        }
+    )
 
 
 def conversation_line(conversation: Conversation, input_: str) -> str:
     """One object of `conversations`."""
-    return encode({
-        "id": own(conversation.id),
-        "input": input_,
-        "endpoint": text(conversation.endpoint.url),
-        "method": optional(conversation.method),
-        "name": optional(conversation.name),
-        "status": conversation.status,
-        "rounds": [own(flow) for flow in conversation.rounds],
-        "started": moment(conversation.started),
-        "ended": moment(conversation.ended),
-        "client_ms": round(conversation.client_ms, 3),
-        "links": [
-            {"from": own(link.earlier), "to": own(link.later), "by": link.by, "confidence": link.confidence}
-            for link in conversation.links
-        ],
-    })  # fmt: skip
+    return encode(
+        {
+            "id": own(conversation.id),
+            "input": input_,
+            "endpoint": text(conversation.endpoint.url),
+            "method": optional(conversation.method),
+            "name": optional(conversation.name),
+            "status": conversation.status,
+            "rounds": [own(flow) for flow in conversation.rounds],
+            "started": moment(conversation.started),
+            "ended": moment(conversation.ended),
+            "client_ms": round(conversation.client_ms, 3),
+            "links": [
+                {"from": own(link.earlier), "to": own(link.later), "by": link.by, "confidence": link.confidence}
+                for link in conversation.links
+            ],
+        }
+    )
 
 
 def server_of(endpoint: Endpoint) -> dict[str, str | None] | None:
@@ -169,15 +177,17 @@ def server_of(endpoint: Endpoint) -> dict[str, str | None] | None:
 def endpoint_line(endpoint: Endpoint, input_: str) -> str:
     """One object of `endpoints`."""
     tools: Iterable[str] = list(endpoint.tools)[:TOOLS]
-    return encode({
-        "url": text(endpoint.url),
-        "transport": endpoint.transport,
-        "input": input_,
-        "era": endpoint.era,
-        "revisions": [text(revision) for revision in endpoint.revisions],
-        "server": server_of(endpoint),
-        "tools": [text(tool) for tool in tools],
-    })  # fmt: skip
+    return encode(
+        {
+            "url": text(endpoint.url),
+            "transport": endpoint.transport,
+            "input": input_,
+            "era": endpoint.era,
+            "revisions": [text(revision) for revision in endpoint.revisions],
+            "server": server_of(endpoint),
+            "tools": [text(tool) for tool in tools],
+        }
+    )
 
 
 def unchecked_line(flow: str, unchecked: Unchecked) -> str:

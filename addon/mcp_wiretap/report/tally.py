@@ -161,10 +161,15 @@ class Tally:
         if len(group.examples) < EXAMPLES:
             group.examples.append(
                 Example(
-                    exchange.flow, input_, exchange.started, operation_of(exchange), exchange.endpoint.url,
-                    finding.message, finding.evidence[:EXAMPLES],
+                    exchange.flow,
+                    input_,
+                    exchange.started,
+                    operation_of(exchange),
+                    exchange.endpoint.url,
+                    finding.message,
+                    finding.evidence[:EXAMPLES],
                 )
-            )  # fmt: skip
+            )
 
     def _failed(self, failure: Failure | None) -> None:
         if failure is None:
@@ -201,11 +206,17 @@ class Tally:
         ended = conversation.ended
         self.conversations.append(
             ConversationRow(
-                conversation.id, input_, status, _words(conversation.method, conversation.name), len(conversation.rounds),
-                conversation.started, (ended - conversation.started) * 1000 if ended is not None else None,
-                conversation.client_ms, [(by, confidence, count) for (by, confidence), count in links.items()],
+                conversation.id,
+                input_,
+                status,
+                _words(conversation.method, conversation.name),
+                len(conversation.rounds),
+                conversation.started,
+                (ended - conversation.started) * 1000 if ended is not None else None,
+                conversation.client_ms,
+                [(by, confidence, count) for (by, confidence), count in links.items()],
             )
-        )  # fmt: skip
+        )
         if len(self.conversations) > 4 * CONVERSATIONS:
             self._trim()
 

@@ -26,7 +26,7 @@ from mcp_wiretap.report.words import (
     sorted_failures,
     sorted_groups,
     worst_first,
-)  # fmt: skip
+)
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.wire.secret import shown
 
@@ -98,9 +98,13 @@ class _Report:
 
     def _head(self) -> None:
         tally, inputs = self.tally, self.audit.inputs
-        right = ", ".join((
-            plural(len(inputs), "recording"), plural(tally.flows, "flow"), plural(len(tally.endpoints), "MCP endpoint"),
-        ))  # fmt: skip
+        right = ", ".join(
+            (
+                plural(len(inputs), "recording"),
+                plural(tally.flows, "flow"),
+                plural(len(tally.endpoints), "MCP endpoint"),
+            )
+        )
         self._ends(Text("mcp-wiretap audit", "bold"), Text(right))
         if tally.first is not None and tally.last is not None:
             self._ends(Text(""), Text(self._span(tally.first, tally.last), "dim"))
@@ -134,10 +138,17 @@ class _Report:
         self._heading("Endpoints")
         glyphs = self.glyphs
         columns = self._columns(
-            [("era", 7, 0), ("server", 18, 3), ("endpoint", 20, 2), ("revisions", 21, 0), ("flows", -6, 0),
-             (glyphs.error, -4, 0), (glyphs.warning, -4, 0)],
+            [
+                ("era", 7, 0),
+                ("server", 18, 3),
+                ("endpoint", 20, 2),
+                ("revisions", 21, 0),
+                ("flows", -6, 0),
+                (glyphs.error, -4, 0),
+                (glyphs.warning, -4, 0),
+            ],
             drop=("revisions", "server", "flows"),
-        )  # fmt: skip
+        )
         self._cells(columns, [name for name, _ in columns], "dim")
         for row in rows[:SHOWN]:
             self._endpoint(columns, row)
@@ -200,9 +211,13 @@ class _Report:
         server_width = min(26, self.width // 3)
         room = self.width - 4 - len(flow) - 2 - 2 - server_width
         self._row(
-            Text("    "), Text(self._shown(flow), "cyan"), Text("  "),
-            Text(self._fit(example.operation, room)), Text("  "), Text(self._fit(server, server_width), "dim"),
-        )  # fmt: skip
+            Text("    "),
+            Text(self._shown(flow), "cyan"),
+            Text("  "),
+            Text(self._fit(example.operation, room)),
+            Text("  "),
+            Text(self._fit(server, server_width), "dim"),
+        )
         self._wrapped(example.message, "", indent=4)
         for place in example.evidence[:2] if evidence else ():
             self._wrapped(evidence_words(place), "dim", indent=4)
@@ -231,10 +246,17 @@ class _Report:
             return
         self._heading("Conversations: " + counted(self.tally.statuses))
         columns = self._columns(
-            [("id", 8, 0), ("outcome", 14, 0), ("operation", 14, 20), ("rounds", -6, 0), ("total", -7, 0), ("client", -7, 0),
-             ("links", 22, 1)],
+            [
+                ("id", 8, 0),
+                ("outcome", 14, 0),
+                ("operation", 14, 20),
+                ("rounds", -6, 0),
+                ("total", -7, 0),
+                ("client", -7, 0),
+                ("links", 22, 1),
+            ],
             drop=("links", "client", "total", "rounds"),
-        )  # fmt: skip
+        )
         self._cells(columns, [name for name, _ in columns], "dim")
         chosen = sorted(rows, key=lambda row: (row.status == "complete", row.started))[:SHOWN]
         for row in sorted(chosen, key=lambda row: row.started):

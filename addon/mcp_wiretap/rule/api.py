@@ -65,7 +65,7 @@ type On = Literal[
 # inputRequests or requestState beside another. Of an exchange: `stream` or `body`. The coarser sort means the finer ones, too.
 type Sort = Literal[
     "request", "retry", "notification", "result", "asking", "input_required", "task", "error", "invalid", "stream", "body"
-]  # fmt: skip
+]
 
 
 type Era = Literal["modern", "legacy", "both"]

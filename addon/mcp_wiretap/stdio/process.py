@@ -29,9 +29,7 @@ def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
         more["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
     else:
         more["process_group"] = 0
-    return subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **more
-    )  # fmt: skip
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **more)
 
 
 def status_of(returned: int) -> int:

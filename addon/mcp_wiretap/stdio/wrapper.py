@@ -330,8 +330,10 @@ def _recorder(path: str) -> "subprocess.Popen[bytes] | None":
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "mcp_wiretap.proxy.stdio.recorder", path],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     except OSError as error:
         print(f"mcp-wiretap: nothing is recorded: {error.strerror}", file=sys.stderr)
         return None

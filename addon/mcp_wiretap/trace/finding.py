@@ -1,4 +1,4 @@
-"""A rule broken by a named party, with evidence. The vocabulary is DESIGN.md's; `mcp_wiretap.rule` re-exports it."""
+"""A rule broken by a named party, with evidence. The vocabulary is docs/architecture.md's; `mcp_wiretap.rule` re-exports it."""
 
 from dataclasses import dataclass, field
 from typing import Literal

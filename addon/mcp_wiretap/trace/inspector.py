@@ -248,9 +248,20 @@ class Inspector:
         url = f"stdio://{event.host}" if on_stdio else f"{event.scheme}://{event.host}:{event.port}{path or '/'}"
         fields = event.fields
         exchange = Exchange(
-            event.flow, self.fed, "other", self._endpoint(url), event.http_method, url, query, event.authority,
-            event.connection, event.started, event.at, fields, secrets=self.secrets,
-        )  # fmt: skip
+            event.flow,
+            self.fed,
+            "other",
+            self._endpoint(url),
+            event.http_method,
+            url,
+            query,
+            event.authority,
+            event.connection,
+            event.started,
+            event.at,
+            fields,
+            secrets=self.secrets,
+        )
         self.secrets.learn_headers(fields)
         if query:
             self.secrets.learn_query(f"?{query}")

@@ -17,18 +17,46 @@ from mcp_wiretap.wire.jsonrpc import id_key
 # What trackers find out about the request that the client sent: it says nothing of another one that the server was given.
 _OF_REQUEST = frozenset(
     {
-        "list", "listen", "task", "cancels-task", "reuse", "cancels", "came-back", "negotiation", "capabilities-change",
-        "repeats-refused", "stale", "stale-call", "reissue", "legacy", "listed-tasks", "drift", "posted-after-modern", "resumes",
+        "list",
+        "listen",
+        "task",
+        "cancels-task",
+        "reuse",
+        "cancels",
+        "came-back",
+        "negotiation",
+        "capabilities-change",
+        "repeats-refused",
+        "stale",
+        "stale-call",
+        "reissue",
+        "legacy",
+        "listed-tasks",
+        "drift",
+        "posted-after-modern",
+        "resumes",
     }
-)  # fmt: skip
+)
 _OF_TOKEN = frozenset(
     {"token", "query-tokens", "session-tokens", "token-left-out", "authorization", "proof-used-before", "nonce-due", "let-in"}
 )
 _OF_SESSION = frozenset({"legacy", "dead-session", "session-tokens"})
 _RESPONSE = (
-    "kind", "endpoint", "status", "response_fields", "responded", "answer_reading", "ended", "ended_by", "failure", "dropped",
-    "conversation", "round", "finished", "large",
-)  # fmt: skip
+    "kind",
+    "endpoint",
+    "status",
+    "response_fields",
+    "responded",
+    "answer_reading",
+    "ended",
+    "ended_by",
+    "failure",
+    "dropped",
+    "conversation",
+    "round",
+    "finished",
+    "large",
+)
 
 
 def changed(exchange: Exchange) -> Change:

@@ -1,6 +1,6 @@
 """Header fields as they came, and the codec of mirrored values: what is a sentinel, what needs one, whether a value agrees.
 
-Spec: 2026-07-28 basic/transports/streamable-http#value-encoding, #server-validation. Catalogue AMBIGUITIES A6, A7, A10, A25.
+Spec: 2026-07-28 basic/transports/streamable-http#value-encoding, #server-validation. docs/ambiguities.md A6, A7, A10, A25.
 """
 
 import base64
@@ -12,9 +12,17 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import Literal
 
 type Verdict = Literal[
-    "match", "mismatch", "missing", "not-required", "undecodable", "should-be-encoded", "needless-encoding", "duplicate",
-    "undeclared", "unchecked",
-]  # fmt: skip
+    "match",
+    "mismatch",
+    "missing",
+    "not-required",
+    "undecodable",
+    "should-be-encoded",
+    "needless-encoding",
+    "duplicate",
+    "undeclared",
+    "unchecked",
+]
 
 PREFIX, SUFFIX = "=?base64?", "?="
 SHORTEST_SENTINEL = len(PREFIX) + len(SUFFIX)  # 11: in `=?base64?=` prefix and suffix overlap (A7)

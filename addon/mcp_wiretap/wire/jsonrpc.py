@@ -280,7 +280,7 @@ def _exact_decoder(duplicates: list[str]) -> json.JSONDecoder:
 
     return json.JSONDecoder(
         object_pairs_hook=_paced(pairs), parse_float=_paced(ExactFloat), parse_int=_paced(_integer), parse_constant=_no_constant
-    )  # fmt: skip
+    )
 
 
 def _integer(text: str) -> int | Decimal:

@@ -22,9 +22,21 @@ _TAG = re.compile(r"[0-9a-fA-F]{32,}|[A-Za-z0-9+/_-]{22,}={0,2}")
 _STRUCTURE = re.compile(rb"[=:;,| ]")  # a bare identifier says nothing
 _SIGNED = frozenset(
     {
-        "sig", "mac", "hmac", "tag", "signature", "digest", "checksum", "hash", "proof", "jwt", "iv", "nonce", "ciphertext",
+        "sig",
+        "mac",
+        "hmac",
+        "tag",
+        "signature",
+        "digest",
+        "checksum",
+        "hash",
+        "proof",
+        "jwt",
+        "iv",
+        "nonce",
+        "ciphertext",
     }
-)  # fmt: skip
+)
 _SHORTEST_TAG = 16  # bytes of a message authentication code, or of the tag of an AEAD
 _SHORTEST_TEXT = 12  # bytes; fewer may be printable by chance
 _DEEPEST = 3  # codings undone one after the other

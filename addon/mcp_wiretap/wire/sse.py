@@ -176,9 +176,17 @@ class SseParser:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
         text = self._text(data, self._truncated)
         event = SseEvent(
-            self.index, text, self._event or "message", self._id, self._retry, self._size, self._truncated, self._bad,
-            self._data_lines, self._event is not None,
-        )  # fmt: skip
+            self.index,
+            text,
+            self._event or "message",
+            self._id,
+            self._retry,
+            self._size,
+            self._truncated,
+            self._bad,
+            self._data_lines,
+            self._event is not None,
+        )
         self.index += 1
         return event
 

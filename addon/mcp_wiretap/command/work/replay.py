@@ -36,10 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     _confirm(script, takes, arguments.to or f"stdio://{place.host}", arguments.yes)
     several = any(take.on_stdio for take in takes)
     client = Client(
-        script, takes, place, judge=chosen.book(), fast=arguments.timing == "fast", patience=arguments.timeout,
+        script,
+        takes,
+        place,
+        judge=chosen.book(),
+        fast=arguments.timing == "fast",
+        patience=arguments.timeout,
         headers=[_header(text) for text in arguments.header],
         processes=Processes(command, several=several) if command is not None else None,
-    )  # fmt: skip
+    )
     report = asyncio.run(_play(script, client))
     with destination(arguments.output, inputs=[arguments.file]) as out:
         if arguments.format == "json":

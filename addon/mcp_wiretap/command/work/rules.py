@@ -10,13 +10,33 @@ from mcp_wiretap.command.settings import rules_for
 from mcp_wiretap.rule import Rule, left_out
 
 FAMILIES = {
-    "APP": "MCP Apps", "CAC": "cache hints", "CMP": "completion", "DEP": "deprecated", "ELI": "elicitation",
-    "ERA": "eras and negotiation", "EXT": "extensions", "HDR": "mirrored headers", "HTS": "HTTP status and transport",
-    "LEG": "legacy sessions", "LOG": "logging", "MET": "_meta", "MRT": "multi round-trip requests", "OAU": "authorization",
-    "PAR": "Mcp-Param headers", "PMT": "prompts", "RES": "results", "RPC": "JSON-RPC", "RSC": "resources", "SEC": "security",
-    "SSE": "event streams", "STD": "servers on stdio", "SUB": "subscriptions", "TOO": "tools", "TSK": "tasks (modern)",
+    "APP": "MCP Apps",
+    "CAC": "cache hints",
+    "CMP": "completion",
+    "DEP": "deprecated",
+    "ELI": "elicitation",
+    "ERA": "eras and negotiation",
+    "EXT": "extensions",
+    "HDR": "mirrored headers",
+    "HTS": "HTTP status and transport",
+    "LEG": "legacy sessions",
+    "LOG": "logging",
+    "MET": "_meta",
+    "MRT": "multi round-trip requests",
+    "OAU": "authorization",
+    "PAR": "Mcp-Param headers",
+    "PMT": "prompts",
+    "RES": "results",
+    "RPC": "JSON-RPC",
+    "RSC": "resources",
+    "SEC": "security",
+    "SSE": "event streams",
+    "STD": "servers on stdio",
+    "SUB": "subscriptions",
+    "TOO": "tools",
+    "TSK": "tasks (modern)",
     "TSL": "tasks (legacy)",
-}  # fmt: skip
+}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,9 +32,19 @@ def opened(connections: Connections, session: Session, step: Step, *, live: bool
     path = STDERR if step.key == PROCESS else "/"
     headers = http.Headers(content_type="application/json") if step.http_method == "POST" else http.Headers()
     made.request = http.Request(
-        connections.name, 0, step.http_method.encode(), SCHEME.encode(), b"", path.encode(), b"HTTP/1.1", headers, step.data,
-        None, step.at, step.at,
-    )  # fmt: skip
+        connections.name,
+        0,
+        step.http_method.encode(),
+        SCHEME.encode(),
+        b"",
+        path.encode(),
+        b"HTTP/1.1",
+        headers,
+        step.data,
+        None,
+        step.at,
+        step.at,
+    )
     made.metadata[TRANSPORT] = SCHEME
     if step.key == PROCESS:
         made.metadata[COMMAND] = shown(session.command)

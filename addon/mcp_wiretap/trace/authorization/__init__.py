@@ -19,5 +19,14 @@ from mcp_wiretap.trace.authorization.steps import (
 from mcp_wiretap.trace.authorization.tracker import Authorization
 
 __all__ = [
-    "Ask", "Authorization", "AuthorizationFlow", "Challenge", "Redirect", "Registration", "Server", "Step", "Token", "TokenCall",
-]  # fmt: skip
+    "Ask",
+    "Authorization",
+    "AuthorizationFlow",
+    "Challenge",
+    "Redirect",
+    "Registration",
+    "Server",
+    "Step",
+    "Token",
+    "TokenCall",
+]

@@ -46,10 +46,16 @@ REFUSALS = 1_000  # of one refresh token that are counted
 ISSUES = 100  # answers that brought one token: a test server may give each client the same
 _RESOURCE = ("resource", "authorization_servers", "scopes_supported", "bearer_methods_supported")
 _SERVER = (
-    "issuer", "authorization_endpoint", "token_endpoint", "registration_endpoint", "scopes_supported",
-    "code_challenge_methods_supported", "token_endpoint_auth_methods_supported", "client_id_metadata_document_supported",
+    "issuer",
+    "authorization_endpoint",
+    "token_endpoint",
+    "registration_endpoint",
+    "scopes_supported",
+    "code_challenge_methods_supported",
+    "token_endpoint_auth_methods_supported",
+    "client_id_metadata_document_supported",
     "authorization_response_iss_parameter_supported",
-)  # fmt: skip
+)
 _TOKEN = ("access_token", "refresh_token", "id_token", "token_type", "expires_in", "scope", "error", "error_description")
 
 

@@ -102,10 +102,14 @@ def read_client(value: Any) -> ClientMetadata:
     if not isinstance(value, dict):
         return ClientMetadata()
     return ClientMetadata(
-        text(value.get("client_id")), text(value.get("client_name")), texts(value.get("redirect_uris")),
-        texts(value.get("grant_types")), text(value.get("token_endpoint_auth_method")), text(value.get("application_type")),
+        text(value.get("client_id")),
+        text(value.get("client_name")),
+        texts(value.get("redirect_uris")),
+        texts(value.get("grant_types")),
+        text(value.get("token_endpoint_auth_method")),
+        text(value.get("application_type")),
         isinstance(value.get("client_secret"), str),
-    )  # fmt: skip
+    )
 
 
 def text(value: Any) -> str | None:

@@ -17,10 +17,22 @@ from mcp_wiretap.wire.secret import mask, one_line
 _VERIFIER = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 _SECRET = frozenset(
     {
-        "code", "state", "code_verifier", "client_secret", "refresh_token", "access_token", "id_token", "assertion",
-        "client_assertion", "subject_token", "actor_token", "token", "device_code", "password",
+        "code",
+        "state",
+        "code_verifier",
+        "client_secret",
+        "refresh_token",
+        "access_token",
+        "id_token",
+        "assertion",
+        "client_assertion",
+        "subject_token",
+        "actor_token",
+        "token",
+        "device_code",
+        "password",
     }
-)  # fmt: skip
+)
 NO_FORM = forms.Form({})
 
 
@@ -81,21 +93,33 @@ def shape(exchange: Exchange) -> StepKind | None:
 def read_ask(exchange: Exchange, form: forms.Form) -> Ask:
     scope = form.get("scope")
     return Ask(
-        exchange.flow, exchange.started, exchange.url, form.get("response_type"), cut(form.get("client_id")),
-        cut(form.get("redirect_uri")), None if scope is None else tuple(scope.split()[:200]),
-        tuple(r[:LONGEST] for r in form.all("resource")[:20]), cut(form.get("code_challenge")),
-        cut(form.get("code_challenge_method")), form.has("state"), form.has("request_uri") or form.has("request"),
-    )  # fmt: skip
+        exchange.flow,
+        exchange.started,
+        exchange.url,
+        form.get("response_type"),
+        cut(form.get("client_id")),
+        cut(form.get("redirect_uri")),
+        None if scope is None else tuple(scope.split()[:200]),
+        tuple(r[:LONGEST] for r in form.all("resource")[:20]),
+        cut(form.get("code_challenge")),
+        cut(form.get("code_challenge_method")),
+        form.has("state"),
+        form.has("request_uri") or form.has("request"),
+    )
 
 
 def read_call(exchange: Exchange, form: forms.Form) -> tuple[TokenCall, Secrets]:
     scope = form.get("scope")
     auth_method, client_id = client_auth(exchange, form)
     call = TokenCall(
-        (form.get("grant_type") or "")[:200], cut(client_id), auth_method, None if scope is None else tuple(scope.split()[:200]),
-        tuple(r[:LONGEST] for r in form.all("resource")[:20]), cut(form.get("redirect_uri")),
+        (form.get("grant_type") or "")[:200],
+        cut(client_id),
+        auth_method,
+        None if scope is None else tuple(scope.split()[:200]),
+        tuple(r[:LONGEST] for r in form.all("resource")[:20]),
+        cut(form.get("redirect_uri")),
         dpop=exchange.request_fields.has("dpop"),
-    )  # fmt: skip
+    )
     secrets = Secrets()
     if (code := form.get("code")) is not None:
         secrets.code = digest(code)
@@ -152,9 +176,14 @@ def read_redirect(exchange: Exchange) -> tuple[Redirect, forms.Form] | None:
     if not form.has("code") and not form.has("error"):
         return None
     redirect = Redirect(
-        exchange.flow, exchange.ended or exchange.requested, target[:LONGEST], form.has("code"), form.get("iss"), None,
+        exchange.flow,
+        exchange.ended or exchange.requested,
+        target[:LONGEST],
+        form.has("code"),
+        form.get("iss"),
+        None,
         cut(form.get("error")),
-    )  # fmt: skip
+    )
     return redirect, form
 
 

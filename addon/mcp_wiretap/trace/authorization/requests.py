@@ -16,8 +16,14 @@ AT_ONCE = 60.0  # seconds: another grant so soon is the same attempt
 WAITS = 600.0  # seconds that a code may take whose way back was not seen
 OF_SERVER = 50  # metadata URLs of one authorization server
 CLIENT_MEMBERS = (
-    "client_id", "client_name", "application_type", "redirect_uris", "grant_types", "token_endpoint_auth_method", "scope",
-)  # fmt: skip
+    "client_id",
+    "client_name",
+    "application_type",
+    "redirect_uris",
+    "grant_types",
+    "token_endpoint_auth_method",
+    "scope",
+)
 
 
 def kind_of(exchange: Exchange, tables: Tables) -> StepKind | None:

@@ -323,9 +323,15 @@ class Authorization(Tracker):
         step = requests.step_of("challenge", exchange)
         step.status = exchange.status
         step.challenge = Challenge(
-            exchange.status or 0, best, tuple(c.scheme for c in given), exchange.method, exchange.name, exchange.claim.revision,
-            exchange.claim.modern, token,
-        )  # fmt: skip
+            exchange.status or 0,
+            best,
+            tuple(c.scheme for c in given),
+            exchange.method,
+            exchange.name,
+            exchange.claim.revision,
+            exchange.claim.modern,
+            token,
+        )
         step.shown = {one_line(k, 60): one_line(v, 300) for k, v in list(best.params.items())[:20]} if best is not None else {}
         exchange.facts[STEP] = step
         if token is not None and fields is not None and fields.has("dpop-nonce"):

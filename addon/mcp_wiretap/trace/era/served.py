@@ -14,8 +14,12 @@ LONGEST = 200  # characters of a method that is kept
 REFUSED = 50  # refusals of requests with a legacy header that are kept until the method is served without it
 LEGACY_HEADERS = ("mcp-session-id", "last-event-id")
 _CAPABILITY = {
-    "tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions", "logging": "logging",
-}  # fmt: skip
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "completion": "completions",
+    "logging": "logging",
+}
 
 
 SERVED: EndpointFact[dict[str, bool]] = EndpointFact("_served", "methods that this endpoint has answered with a result")

@@ -185,9 +185,13 @@ class Listed(Tracker):
             asks = meta.get("ui") if isinstance(meta, dict) else None
             text = content.get("text") or content.get("blob") or ""
             table[uri] = UiResource(
-                one_line(uri, 300), message.exchange.flow, message.at, one_line(str(content.get("mimeType", "")), 100),
-                len(text) if isinstance(text, str) else 0, _bounded(asks) if isinstance(asks, dict) else {},
-            )  # fmt: skip
+                one_line(uri, 300),
+                message.exchange.flow,
+                message.at,
+                one_line(str(content.get("mimeType", "")), 100),
+                len(text) if isinstance(text, str) else 0,
+                _bounded(asks) if isinstance(asks, dict) else {},
+            )
 
 
 def lists_uri(exchange: Exchange, uri: str) -> bool:

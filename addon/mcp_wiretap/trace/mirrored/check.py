@@ -1,4 +1,4 @@
-"""The mirrored headers of a request beside what its body says: one `HeaderCheck` each, with a verdict (DESIGN.md `headers`).
+"""The mirrored headers of a request beside what its body says: one `HeaderCheck` each, with a verdict (`headers` of the report).
 
 The rules of the families HDR and PAR only read these checks, and so do those that judge whether a server was right to refuse.
 Spec: 2026-07-28 basic/transports/streamable-http#request-metadata, #server-validation.

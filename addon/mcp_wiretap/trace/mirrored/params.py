@@ -21,10 +21,18 @@ from mcp_wiretap.wire.secret import know, mask
 # What an older definition may explain.
 _WRONG = frozenset(
     {
-        "missing", "mismatch", "undecodable", "lookalike", "invalid-octet", "duplicate-different", "null", "absent",
-        "undeclared", "should-be-encoded",
+        "missing",
+        "mismatch",
+        "undecodable",
+        "lookalike",
+        "invalid-octet",
+        "duplicate-different",
+        "null",
+        "absent",
+        "undeclared",
+        "should-be-encoded",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(slots=True, frozen=True)

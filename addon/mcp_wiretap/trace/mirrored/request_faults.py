@@ -26,9 +26,16 @@ _ENVELOPE = (
 # A check that says so is no proof of a fault, but the request is not conforming either.
 _ODD = frozenset(
     {
-        "should-be-encoded", "duplicate-equal", "merged-equal", "spare-bits", "null", "absent", "unsafe-integer", "stale",
+        "should-be-encoded",
+        "duplicate-equal",
+        "merged-equal",
+        "spare-bits",
+        "null",
+        "absent",
+        "unsafe-integer",
+        "stale",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(slots=True, frozen=True)

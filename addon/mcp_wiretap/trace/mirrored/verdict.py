@@ -62,9 +62,17 @@ def made(
     if len(values) > 1:
         detail = f"{detail}; sent {len(values)} times" if detail else f"sent {len(values)} times"
     made = HeaderCheck(
-        name, _short(found.raw), _short(found.decoded), _short(body), found.verdict, detail, steps, _short(found.expected),
-        frozenset(problems), doubt,
-    )  # fmt: skip
+        name,
+        _short(found.raw),
+        _short(found.decoded),
+        _short(body),
+        found.verdict,
+        detail,
+        steps,
+        _short(found.expected),
+        frozenset(problems),
+        doubt,
+    )
     return made if "should-be-encoded" in problems else octets(made, name, fields)
 
 

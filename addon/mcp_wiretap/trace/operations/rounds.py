@@ -143,11 +143,25 @@ class Rounds(Tracker):
         state, requests = result.get("requestState"), result.get("inputRequests")
         parent, own_id = round_.continues, id_key(request.rpc.id)
         item = Item(
-            exchange, message.at, exchange.auth, exchange.client_info, request.rpc.method or "", exchange.name,
-            core_of(request.params), state[:MOST_STATE] if isinstance(state, str) else None,
-            digest_of_text(state) if isinstance(state, str) else b"", tuple(requests) if isinstance(requests, dict) else (),
-            None, b"", 0, round_.number, own_id, own_id, exchange.flow, frozenset(),
-        )  # fmt: skip
+            exchange,
+            message.at,
+            exchange.auth,
+            exchange.client_info,
+            request.rpc.method or "",
+            exchange.name,
+            core_of(request.params),
+            state[:MOST_STATE] if isinstance(state, str) else None,
+            digest_of_text(state) if isinstance(state, str) else b"",
+            tuple(requests) if isinstance(requests, dict) else (),
+            None,
+            b"",
+            0,
+            round_.number,
+            own_id,
+            own_id,
+            exchange.flow,
+            frozenset(),
+        )
         if parent is not None:
             item.first_id, item.first_flow = parent.first_id, parent.first_flow
             seen = parent.earlier_keys

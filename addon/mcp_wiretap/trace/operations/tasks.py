@@ -306,10 +306,18 @@ class Tasks(Tracker):
             return
         name = request.params.get("name")
         task = Task(
-            short_key(task_id), kind, "server", exchange.flow, message.at, exchange.auth, exchange,
-            tool=exchange.name if isinstance(name, str) else None, declared=bounded(exchange.capabilities),
-            last_news=message.at, definition=exchange.tool.definition if exchange.tool is not None else None,
-        )  # fmt: skip
+            short_key(task_id),
+            kind,
+            "server",
+            exchange.flow,
+            message.at,
+            exchange.auth,
+            exchange,
+            tool=exchange.name if isinstance(name, str) else None,
+            declared=bounded(exchange.capabilities),
+            last_news=message.at,
+            definition=exchange.tool.definition if exchange.tool is not None else None,
+        )
         self._know(task)
         if kind == "core" and exchange.session is not None and "progressToken" in request.meta:
             tokens: OrderedDict[Any, Task] = exchange.session.facts.setdefault(TOKEN_TASKS, OrderedDict())
@@ -346,9 +354,17 @@ class Tasks(Tracker):
             return None
         kind: Literal["extension", "core"] = "extension" if exchange.claim.modern else "core"
         task = Task(
-            short_key(view.task_id), kind, "server", exchange.flow, _made_at(message), exchange.auth, exchange, adopted=True,
-            declared=bounded(exchange.capabilities), last_news=exchange.started,
-        )  # fmt: skip
+            short_key(view.task_id),
+            kind,
+            "server",
+            exchange.flow,
+            _made_at(message),
+            exchange.auth,
+            exchange,
+            adopted=True,
+            declared=bounded(exchange.capabilities),
+            last_news=exchange.started,
+        )
         self._know(task)
         view.task = task
         if view.what == "get":

@@ -21,9 +21,19 @@ SAFE_INTEGER = 2**53 - 1
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 _SINGLE = (
-    "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
-    "unevaluatedProperties", "contentSchema", "not", "if", "then", "else",
-)  # fmt: skip
+    "items",
+    "additionalItems",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+    "not",
+    "if",
+    "then",
+    "else",
+)
 _LISTS = ("prefixItems", "oneOf", "anyOf", "allOf", "items")
 _APPLICATORS = frozenset((*_MAPS, *_SINGLE, *_LISTS))
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -237,9 +237,12 @@ def _is_huge(value: Any) -> bool:
 
 
 _SPECIFICATIONS: dict[str, Any] = {
-    DRAFT4: referencing.jsonschema.DRAFT4, DRAFT6: referencing.jsonschema.DRAFT6, DRAFT7: referencing.jsonschema.DRAFT7,
-    DRAFT2019: referencing.jsonschema.DRAFT201909, DRAFT2020: referencing.jsonschema.DRAFT202012,
-}  # fmt: skip
+    DRAFT4: referencing.jsonschema.DRAFT4,
+    DRAFT6: referencing.jsonschema.DRAFT6,
+    DRAFT7: referencing.jsonschema.DRAFT7,
+    DRAFT2019: referencing.jsonschema.DRAFT201909,
+    DRAFT2020: referencing.jsonschema.DRAFT202012,
+}
 
 
 # From the library's errors to words
@@ -326,10 +329,18 @@ def _words(error: ValidationError) -> str:
 
 
 _LIMITS = {
-    "minimum": "less than", "maximum": "more than", "exclusiveMinimum": "not more than", "exclusiveMaximum": "not less than",
-    "multipleOf": "not a multiple of", "minLength": "fewer than", "maxLength": "more than", "minItems": "fewer than",
-    "maxItems": "more than", "minProperties": "fewer than", "maxProperties": "more than",
-}  # fmt: skip
+    "minimum": "less than",
+    "maximum": "more than",
+    "exclusiveMinimum": "not more than",
+    "exclusiveMaximum": "not less than",
+    "multipleOf": "not a multiple of",
+    "minLength": "fewer than",
+    "maxLength": "more than",
+    "minItems": "fewer than",
+    "maxItems": "more than",
+    "minProperties": "fewer than",
+    "maxProperties": "more than",
+}
 
 
 def _types(wanted: Any) -> str:

@@ -214,9 +214,12 @@ _OURS: dict[str, Callable[..., Iterator[ValidationError] | None]] = {
     REMOTE: _remote,
 }
 _LIBRARY: dict[str, Any] = {
-    DRAFT4: Draft4Validator, DRAFT6: Draft6Validator, DRAFT7: Draft7Validator, DRAFT2019: Draft201909Validator,
+    DRAFT4: Draft4Validator,
+    DRAFT6: Draft6Validator,
+    DRAFT7: Draft7Validator,
+    DRAFT2019: Draft201909Validator,
     DRAFT2020: Draft202012Validator,
-}  # fmt: skip
+}
 
 
 def evaluators(budget: Budget) -> dict[str, Any]:

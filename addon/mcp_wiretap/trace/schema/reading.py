@@ -100,9 +100,13 @@ def words_of(problem: Problem) -> str:
 _DIALECTS = {
     f"https://json-schema.org/draft{name}/schema": f"{scheme}://json-schema.org/draft{name}/schema"
     for scheme, name in (
-        ("http", "-04"), ("http", "-06"), ("http", "-07"), ("https", "/2019-09"), ("https", "/2020-12"),
+        ("http", "-04"),
+        ("http", "-06"),
+        ("http", "-07"),
+        ("https", "/2019-09"),
+        ("https", "/2020-12"),
     )
-}  # fmt: skip
+}
 DRAFT4, DRAFT6, DRAFT7, DRAFT2019, DRAFT2020 = _DIALECTS.values()
 _UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 _OLD = frozenset({DRAFT4, DRAFT6, DRAFT7})  # the siblings of $ref are ignored
@@ -172,39 +176,78 @@ def _anything(value: Any) -> str | None:
 type Check = Callable[[Any], str | None]
 
 _LEAVES: dict[str, Check] = {
-    "$comment": _string, "$id": _string, "$ref": _string, "contentEncoding": _string, "contentMediaType": _string,
-    "const": _anything, "default": _anything, "description": _string, "enum": _array, "examples": _array,
-    "exclusiveMaximum": _number, "exclusiveMinimum": _number, "format": _string, "maxItems": _count, "maxLength": _count,
-    "maxProperties": _count, "maximum": _number, "minItems": _count, "minLength": _count, "minProperties": _count,
-    "minimum": _number, "multipleOf": _positive, "pattern": _string, "readOnly": _bool, "required": _strings,
-    "title": _string, "type": _type, "uniqueItems": _bool, "writeOnly": _bool,
-}  # fmt: skip
+    "$comment": _string,
+    "$id": _string,
+    "$ref": _string,
+    "contentEncoding": _string,
+    "contentMediaType": _string,
+    "const": _anything,
+    "default": _anything,
+    "description": _string,
+    "enum": _array,
+    "examples": _array,
+    "exclusiveMaximum": _number,
+    "exclusiveMinimum": _number,
+    "format": _string,
+    "maxItems": _count,
+    "maxLength": _count,
+    "maxProperties": _count,
+    "maximum": _number,
+    "minItems": _count,
+    "minLength": _count,
+    "minProperties": _count,
+    "minimum": _number,
+    "multipleOf": _positive,
+    "pattern": _string,
+    "readOnly": _bool,
+    "required": _strings,
+    "title": _string,
+    "type": _type,
+    "uniqueItems": _bool,
+    "writeOnly": _bool,
+}
 _LEAVES_2019: dict[str, Check] = {
-    "$anchor": _string, "$recursiveRef": _string, "$recursiveAnchor": _bool, "dependentRequired": _string_lists,
-    "deprecated": _bool, "maxContains": _count, "minContains": _count,
-}  # fmt: skip
+    "$anchor": _string,
+    "$recursiveRef": _string,
+    "$recursiveAnchor": _bool,
+    "dependentRequired": _string_lists,
+    "deprecated": _bool,
+    "maxContains": _count,
+    "minContains": _count,
+}
 _SCHEMA, _LIST, _MAP, _EITHER, _DEPENDENCIES = "schema", "list", "map", "either", "dependencies"
 _SHAPES: dict[str, str] = {
-    "additionalProperties": _SCHEMA, "allOf": _LIST, "anyOf": _LIST, "definitions": _MAP, "not": _SCHEMA, "oneOf": _LIST,
-    "patternProperties": _MAP, "properties": _MAP, "dependencies": _DEPENDENCIES,
-}  # fmt: skip
+    "additionalProperties": _SCHEMA,
+    "allOf": _LIST,
+    "anyOf": _LIST,
+    "definitions": _MAP,
+    "not": _SCHEMA,
+    "oneOf": _LIST,
+    "patternProperties": _MAP,
+    "properties": _MAP,
+    "dependencies": _DEPENDENCIES,
+}
 _SHAPES_6 = _SHAPES | {"additionalItems": _SCHEMA, "contains": _SCHEMA, "items": _EITHER, "propertyNames": _SCHEMA}
 _SHAPES_7 = _SHAPES_6 | {"else": _SCHEMA, "if": _SCHEMA, "then": _SCHEMA}
 _SHAPES_2019 = _SHAPES_7 | {
-    "$defs": _MAP, "contentSchema": _SCHEMA, "dependentSchemas": _MAP, "unevaluatedItems": _SCHEMA,
+    "$defs": _MAP,
+    "contentSchema": _SCHEMA,
+    "dependentSchemas": _MAP,
+    "unevaluatedItems": _SCHEMA,
     "unevaluatedProperties": _SCHEMA,
-}  # fmt: skip
+}
 _SHAPES_2020 = {k: v for k, v in _SHAPES_2019.items() if k != "additionalItems"} | {"items": _SCHEMA, "prefixItems": _LIST}
 
 KEYWORDS: Mapping[str, Mapping[str, Check | str]] = {
     DRAFT4: {k: v for k, v in _LEAVES.items() if k not in ("$id", "const", "examples", "readOnly", "writeOnly")}
     | {"id": _string, "exclusiveMaximum": _bool, "exclusiveMinimum": _bool, "enum": _filled_array, "required": _filled_strings}
-    | _SHAPES | {"additionalItems": _SCHEMA, "items": _EITHER},
+    | _SHAPES
+    | {"additionalItems": _SCHEMA, "items": _EITHER},
     DRAFT6: {**_LEAVES, **_SHAPES_6},
     DRAFT7: {**_LEAVES, **_SHAPES_7},
     DRAFT2019: {**_LEAVES, **_LEAVES_2019, **_SHAPES_2019},
     DRAFT2020: {**_LEAVES, **_LEAVES_2019, "$dynamicRef": _string, "$dynamicAnchor": _string, **_SHAPES_2020},
-}  # fmt: skip
+}
 
 
 class _Walk:

@@ -73,10 +73,15 @@ class Logs(Tracker):
             self.announced += 1
             self.announcements.append(
                 Announcement(
-                    self.announced, message.at, message.exchange.endpoint, message.exchange.flow, message.where,
-                    one_line(method, 100), one_line(str(about), 200),
+                    self.announced,
+                    message.at,
+                    message.exchange.endpoint,
+                    message.exchange.flow,
+                    message.where,
+                    one_line(method, 100),
+                    one_line(str(about), 200),
                 )
-            )  # fmt: skip
+            )
 
     def _log(self, message: Message) -> None:
         exchange, params = message.exchange, message.params
@@ -86,11 +91,20 @@ class Logs(Tracker):
         self.count += 1
         self.entries.append(
             LogEntry(
-                self.count, message.at, exchange.endpoint, exchange.flow, message.where, one_line(str(params.get("level")), 40),
-                one_line(str(params.get("logger") or ""), 100), text if len(text) <= DATA else f"{text[:DATA]}…", asked, by,
-                exchange.method, exchange.name,
+                self.count,
+                message.at,
+                exchange.endpoint,
+                exchange.flow,
+                message.where,
+                one_line(str(params.get("level")), 40),
+                one_line(str(params.get("logger") or ""), 100),
+                text if len(text) <= DATA else f"{text[:DATA]}…",
+                asked,
+                by,
+                exchange.method,
+                exchange.name,
             )
-        )  # fmt: skip
+        )
 
 
 def _asked(exchange: Exchange) -> tuple[str | None, str]:

@@ -15,10 +15,20 @@ QUOTED = 100  # of a line
 # Messages that only repeat what the code says: what `data` says comes with them.
 _BARE = frozenset(
     {
-        "", "error", "server error", "internal error", "internal server error", "invalid params", "invalid request",
-        "invalid parameters", "method not found", "parse error", "bad request", "unknown error",
+        "",
+        "error",
+        "server error",
+        "internal error",
+        "internal server error",
+        "invalid params",
+        "invalid request",
+        "invalid parameters",
+        "method not found",
+        "parse error",
+        "bad request",
+        "unknown error",
     }
-)  # fmt: skip
+)
 
 
 def settle(exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""What became of an exchange, in one word (DESIGN.md `outcome`)."""
+"""What became of an exchange, in one word (docs/architecture.md `outcome`)."""
 
 from mcp_wiretap.trace.model import Exchange, Message, Outcome, Stream
 from mcp_wiretap.trace.summary import error_words
