@@ -1508,7 +1508,64 @@ def legacy_cancel_target(message: Message) -> Iterator[Finding]:
 
 
 @rule(
-    "RPC031",
+    "RPC032",
+    "answer-not-jsonrpc",
+    "Answer is JSON, but not JSON-RPC",
+    on="exchange",
+    level="must",
+    party="server",
+    era="both",
+    severity="error",
+    spec=f"{HTTP}#sending-messages",
+    always=True,
+    kinds=("mcp",),
+    sorts=("body",),
+    transport=("http",),
+)
+def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
+    """A request that is not refused is answered with a JSON-RPC response: `jsonrpc`, the id of the request, and `result` or
+    `error`.
+
+    Why: the client finds no answer to its request in such a body, and waits for one or gives up.
+
+    Fix: wrap what the method gives in `{"jsonrpc": "2.0", "id": ..., "result": ...}`, and look for a gateway or an API behind it
+    that answers in its own form.
+
+    Wrong::
+
+        modern tools/list
+          -> 200 application/json {"tools": []}
+
+    Right::
+
+        modern tools/list
+          -> result {"tools": []}
+    """
+    request, reading, status = exchange.request, exchange.answer_reading, exchange.status
+    if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
+        return
+    if reading is None or exchange.ended_by != "complete" or exchange.answer is not None or not is_mcp_message(exchange):
+        return
+    if reading.kind != "not-rpc" and not (reading.kind == "batch" and not reading.messages):
+        return
+    if status == 202 and (exchange.over_http_sse or not exchange.request_fields.names_starting("mcp-")):
+        return  # HTTP+SSE accepts every message so, with any body
+    if exchange.response_fields is None or media_type(exchange.response_fields.first("content-type")) != JSON:
+        return  # HDR018 speaks of the Content-Type
+    value = reading.value
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and "error" in value:
+        return  # RPC009
+    known = shapes.members_of(request.method or "")
+    bare = isinstance(value, dict) and not known.isdisjoint(value)
+    yield Finding(
+        f"the answer to {one_line(request.method or '', 60)} is JSON, but no JSON-RPC message: {_what_it_is(value)}"
+        + ("; it looks like a bare result: wrap it in {jsonrpc, id, result}" if bare else ""),
+        [evidence("response.body:", dumps(value, most=200), "an object with jsonrpc, id and result or error")],
+    )
+
+
+@rule(
+    "RPC033",
     "message-members",
     "Message does not match the schema of its revision",
     on="message",
@@ -1599,7 +1656,7 @@ def _told(message: Message) -> set[str]:
         place.where
         for exchange in exchanges.values()
         for found in exchange.findings
-        if found.severity != "info" and found.rule != "RPC031"
+        if found.severity != "info" and found.rule != "RPC033"
         for place in found.evidence
     }
 
@@ -1609,63 +1666,6 @@ def _was_told(place: str, told: set[str]) -> bool:
     holder = place.rpartition("/")[0]
     within = place + "/"
     return place in told or (holder in told and holder.count("/") > 1) or any(where.startswith(within) for where in told)
-
-
-@rule(
-    "RPC032",
-    "answer-not-jsonrpc",
-    "Answer is JSON, but not JSON-RPC",
-    on="exchange",
-    level="must",
-    party="server",
-    era="both",
-    severity="error",
-    spec=f"{HTTP}#sending-messages",
-    always=True,
-    kinds=("mcp",),
-    sorts=("body",),
-    transport=("http",),
-)
-def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
-    """A request that is not refused is answered with a JSON-RPC response: `jsonrpc`, the id of the request, and `result` or
-    `error`.
-
-    Why: the client finds no answer to its request in such a body, and waits for one or gives up.
-
-    Fix: wrap what the method gives in `{"jsonrpc": "2.0", "id": ..., "result": ...}`, and look for a gateway or an API behind it
-    that answers in its own form.
-
-    Wrong::
-
-        modern tools/list
-          -> 200 application/json {"tools": []}
-
-    Right::
-
-        modern tools/list
-          -> result {"tools": []}
-    """
-    request, reading, status = exchange.request, exchange.answer_reading, exchange.status
-    if request is None or exchange.http_method != "POST" or status is None or not 200 <= status < 300:
-        return
-    if reading is None or exchange.ended_by != "complete" or exchange.answer is not None or not is_mcp_message(exchange):
-        return
-    if reading.kind != "not-rpc" and not (reading.kind == "batch" and not reading.messages):
-        return
-    if status == 202 and (exchange.over_http_sse or not exchange.request_fields.names_starting("mcp-")):
-        return  # HTTP+SSE accepts every message so, with any body
-    if exchange.response_fields is None or media_type(exchange.response_fields.first("content-type")) != JSON:
-        return  # HDR018 speaks of the Content-Type
-    value = reading.value
-    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and "error" in value:
-        return  # RPC009
-    known = shapes.members_of(request.method or "")
-    bare = isinstance(value, dict) and not known.isdisjoint(value)
-    yield Finding(
-        f"the answer to {one_line(request.method or '', 60)} is JSON, but no JSON-RPC message: {_what_it_is(value)}"
-        + ("; it looks like a bare result: wrap it in {jsonrpc, id, result}" if bare else ""),
-        [evidence("response.body:", dumps(value, most=200), "an object with jsonrpc, id and result or error")],
-    )
 
 
 def _what_it_is(value: object) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -131,23 +132,19 @@ def test_a_full_disk_leaves_the_old_file(
 ) -> None:
     record(tmp_path / "a.flow", TWO_ROUNDS)
     (tmp_path / "out").write_bytes(b"old")
-    real = Path.open
+    real = os.fdopen
 
-    def full(path: Path, mode: str = "r", *args: object, **named: object) -> object:
-        file = real(path, mode, *args, **named)  # type: ignore[call-overload]
-        if path.name.endswith(".part"):
+    def full(descriptor: int, *args: object, **named: object) -> object:
+        def write(data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-            def write(data: bytes) -> int:
-                raise OSError(errno.ENOSPC, "No space left on device")
+        return _Full(real(descriptor, *args, **named), write)  # type: ignore[call-overload]
 
-            return _Full(file, write)
-        return file
-
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(os, "fdopen", full)
     assert _export(tmp_path / "a.flow", form, "--output", str(tmp_path / "out")) == 2
     assert "out cannot be written: No space left on device" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.flow", "out"]
 
 
 class _Full:

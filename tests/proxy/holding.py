@@ -1,27 +1,24 @@
-"""How long the loop is held by one of its turns."""
+"""How often the loop turns while something is done."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
 
-async def held(work: Callable[[], Awaitable[None]]) -> float:
-    """The longest turn of the loop while something was done, in CPU seconds: a busy machine makes it no longer."""
-    longest, run = 0.0, asyncio.events.Handle._run
+async def turns(work: Callable[[], Awaitable[None]]) -> int:
+    """Return how many turns the loop made meanwhile: whoever waits for it gets as many chances. Work in one piece leaves it one or two."""
+    count = 0
+    over = False
 
-    def timed(handle: asyncio.Handle) -> None:
-        nonlocal longest
-        began = time.thread_time()
-        try:
-            run(handle)
-        finally:
-            longest = max(longest, time.thread_time() - began)
+    async def wait() -> None:
+        nonlocal count
+        while not over:
+            count += 1
+            await asyncio.sleep(0)
 
-    asyncio.events.Handle._run = timed  # type: ignore[method-assign]
-    try:
-        await asyncio.sleep(0)
-        await work()
-        await asyncio.sleep(0)
-    finally:
-        asyncio.events.Handle._run = run  # type: ignore[method-assign]
-    return longest
+    waiting = asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    count = 0
+    await work()
+    over = True
+    await waiting
+    return count
