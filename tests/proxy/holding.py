@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 
 async def turns(work: Callable[[], Awaitable[None]]) -> int:
-    """Return how many turns the loop made meanwhile: whoever waits for it gets as many chances. Work in one piece leaves it one or two."""
+    """Return how many turns the loop made meanwhile: whoever waits for it gets as many chances."""
     count = 0
     over = False
 
