@@ -410,7 +410,7 @@ def legacy_cancel_terminal(message: Message) -> Iterator[Finding]:
         legacy tools/call {"name": "slow", "task": {}}
           -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
         legacy tasks/cancel {"taskId": "0123456789abcdef0"}
-          -> result {"taskId": "0123456789abcdef0", "status": "working"}
+          -> result {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
 
     Right::
 
@@ -419,7 +419,7 @@ def legacy_cancel_terminal(message: Message) -> Iterator[Finding]:
         legacy tools/call {"name": "slow", "task": {}}
           -> result {"task": {"taskId": "0123456789abcdef0", "status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}}
         legacy tasks/cancel {"taskId": "0123456789abcdef0"}
-          -> result {"taskId": "0123456789abcdef0", "status": "cancelled"}
+          -> result {"taskId": "0123456789abcdef0", "status": "cancelled", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttl": null}
     """
     view = _view(message)
     if message.rpc.kind == "error":

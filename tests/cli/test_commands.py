@@ -12,8 +12,9 @@ from mitmproxy.io import FlowReader
 
 from mcp_wiretap import __version__, explanation
 from mcp_wiretap.cli import main
-from mcp_wiretap.command import Refused, explain, tools
+from mcp_wiretap.command import Refused, tools
 from mcp_wiretap.command.output import console
+from mcp_wiretap.command.work import explain
 from mcp_wiretap.rule import Rule, find_rules
 from tests.cli.recordings import record
 

@@ -315,7 +315,7 @@ def asking(proxy, sent, index=0):
 
 def test_what_a_person_does_to_held_flows(server, tmp_path):
     hold = "~q & ~hq hold-request | ~s & ~hq hold-answer"
-    with mitmweb(server, tmp_path, "--set", f"intercept={hold}") as (proxy, web):
+    with mitmweb(server, tmp_path, "--set", f"intercept={hold}", "--set", "mcp_remirror=false") as (proxy, web):
         talk(proxy, server, (listing(30), tools(id=30)))
         with asking(proxy, call("Paris", None, "hold-request: 1", id=31)) as answer:
             flow = web.held()

@@ -235,7 +235,7 @@ def test_a_recording_can_be_annotated_while_it_is_copied(server, tmp_path):
 
 def test_a_bad_option_ends_mitmproxy_with_a_clear_word(tmp_path):
     with wire.proxy(tmp_path, options=["-n", "--set", "mcp_era=nonsense"]) as proxy:
-        assert proxy.child.process.wait(wire.PATIENCE) == 1
+        assert proxy.child.process.wait(wire.PATIENCE) == 2
         assert "mcp_era" in proxy.child.output()
 
 

@@ -93,6 +93,8 @@ class Proxy:
         return found
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # which ends a waiting accept; close alone would let it take one more
         self._listening.close()
         for made in self.connections:
             with suppress(OSError):

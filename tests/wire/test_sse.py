@@ -139,7 +139,7 @@ def test_an_event_without_its_blank_line_is_discarded_and_told(rest: bytes, unfi
     [
         (b'{"jsonrpc": "2.0"}', b'{"jsonrpc": "2.0"}'),
         (b"[1,\n2]\n\n", b"[1,"),
-        (b"\xef\xbb\xbf<p>" + b"a" * 99, b"<p>" + b"a" * 37),
+        (b"\xef\xbb\xbf<p>" + b"a" * 2_999, b"<p>" + b"a" * 1_997),
         (b"hello\n", b""),
         (b": {\n\n", b""),
         (b"{\ndata: 1\n\n", b""),
