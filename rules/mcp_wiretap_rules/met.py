@@ -278,6 +278,10 @@ def implementation_shape(message: Message) -> Iterator[Finding]:
             )
 
 
+# Members that hold a list of things with a `_meta` of their own, in the order in which they are looked at.
+_HOLDERS = dict.fromkeys(("tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages")).keys()
+
+
 def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """Every `_meta` object that belongs to the protocol: of the message, of the things it lists, of content blocks. Not inside
     arguments, structured content or schemas: those are the user's data."""
@@ -288,8 +292,10 @@ def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, 
         return
     if isinstance(top.get("_meta"), dict):
         yield (name, "_meta"), top["_meta"]
+    if _HOLDERS.isdisjoint(top):
+        return
     left = _MOST_METAS
-    for member in ("tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages"):
+    for member in _HOLDERS:
         items = top.get(member)
         if not isinstance(items, list):
             continue

@@ -10,7 +10,7 @@ from mcp_wiretap.rule.containment import is_interrupt, told
 from mcp_wiretap.rule.packs import find_rules
 from mcp_wiretap.rule.scope import Cap, endpoint_matches, scope_of
 from mcp_wiretap.trace import sides
-from mcp_wiretap.trace.facts import ExchangeFacts, Fact
+from mcp_wiretap.trace.facts import Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
@@ -141,14 +141,16 @@ class RuleBook:
         except Exception as error:  # a rule that was not made by `rule()`, or a fact of odd shape
             _fault(exchange, f"rule table (on={on}, method={method})", error)
             entries = table.entries(fact, exchange, careful=True)
-        judged = exchange.judged
+        judged, large = exchange.judged, exchange.large
         for _, found, cap, note in entries:
             if judged is not None and found.party not in (judged, "either"):
                 continue
-            if exchange.large:
+            if large:
                 breathe()
             try:
-                findings = found.check(fact) or ()
+                findings = found.check(fact)
+                if not findings:
+                    continue
                 for heard, finding in enumerate(findings, 1):
                     _check_form(finding)
                     if isinstance(finding, Unchecked):
@@ -294,13 +296,14 @@ class _Table:
                 (where, key) for where, by_key in self.needing.items() for key in by_key if _meets(where, key, fact, exchange)
             )
         else:
-            met = tuple(
-                (where, key)
-                for where, by_key in self.needing.items()
-                if (keys := _KEYS[where](fact, exchange))
-                for key in by_key
-                if key in keys
-            )
+            found: list[tuple[str, str | Fact[Any]]] = []
+            for where, by_key in self.needing.items():
+                keys = _KEYS[where](fact, exchange)
+                if keys:
+                    found += [(where, key) for key in by_key if key in keys]
+            if not found:
+                return self.always
+            met = tuple(found)
         if not met:
             return self.always
         entries = self._known.get(met)
@@ -327,7 +330,7 @@ _MOST_KNOWN = 256
 _NOTHING = _Table([], {})
 
 
-type _Container = Mapping[str, Any] | Collection[str] | ExchangeFacts
+type _Container = Mapping[str, Any] | Collection[str] | Collection[Fact[Any]]
 
 
 def _place(need: str | Fact[Any]) -> tuple[str, str | Fact[Any]]:
@@ -357,7 +360,7 @@ _KEYS: dict[str, Callable[[Any, Exchange], _Container]] = {
     "params": _of_message("params"),
     "result": _of_message("result"),
     "cap": _declared,
-    "fact": lambda fact, exchange: exchange.facts,
+    "fact": lambda fact, exchange: exchange.facts.names,
     "header": lambda fact, exchange: exchange.request_fields.index,
     "headers": lambda fact, exchange: ("",) if any(check.problems for check in exchange.header_checks) else (),
     "mrtr": lambda fact, exchange: ("",) if exchange.mrtr is not None else (),

@@ -10,7 +10,7 @@ There is one kind of key for each owner: exchange, endpoint and session. A name 
 rules cannot need it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, KeysView
 from typing import Any, ClassVar, Literal, overload
 
 type Scope = Literal["exchange", "endpoint", "session"]
@@ -95,6 +95,11 @@ class ExchangeFacts:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    @property
+    def names(self) -> KeysView[Fact[Any]]:
+        """Which facts there are."""
+        return self._values.keys()
 
     def take(self, others: "ExchangeFacts", withheld: Collection[str] = ()) -> None:
         """Take over the facts of another exchange, but for those of the names that are withheld."""

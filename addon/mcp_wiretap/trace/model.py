@@ -438,10 +438,10 @@ class Endpoint:
     expected: Literal["modern", "legacy"] | None = None  # mcp_era
     tools: dict[str, Any] = field(default_factory=dict)  # newest definition by name, for display
     facts: EndpointFacts = field(default_factory=EndpointFacts)  # what trackers keep of an endpoint
+    on_stdio: bool = field(init=False)
 
-    @property
-    def on_stdio(self) -> bool:
-        return self.url.startswith("stdio:")
+    def __post_init__(self) -> None:
+        self.on_stdio = self.url.startswith("stdio:")
 
     @property
     def transport(self) -> Transport:

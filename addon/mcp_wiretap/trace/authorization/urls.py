@@ -87,6 +87,8 @@ def same_place(one: str | None, two: str | None) -> bool:
 def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    if ":" not in host and not host[:1].isdigit():
+        return False  # a name, as nearly always
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_wiretap.trace.facts import ExchangeFact
 from mcp_wiretap.trace.memory.memory import Memory
 from mcp_wiretap.trace.memory.recent import Recent
-from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.model import Exchange, Message
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire.values import digest
 
@@ -114,10 +114,15 @@ def _what(exchange: Exchange) -> Any:
     request = exchange.request
     if request is None or request.method in _PACED:
         return None
-    asked = digest({name: value for name, value in request.params.items() if name != "_meta"})
     if request.method == "subscriptions/listen":
         brief = (exchange.ended or exchange.started) - exchange.started < AT_ONCE_S
-        return (request.method, asked, exchange.outcome) if brief and exchange.outcome in ("complete", "stream") else None
+        if not brief or exchange.outcome not in ("complete", "stream"):
+            return None
+        return (request.method, _asked(request), exchange.outcome)
     if exchange.outcome == "error":
-        return (request.method, exchange.name, asked, exchange.error_code, exchange.status)
+        return (request.method, exchange.name, _asked(request), exchange.error_code, exchange.status)
     return None
+
+
+def _asked(request: Message) -> bytes:
+    return digest({name: value for name, value in request.params.items() if name != "_meta"})

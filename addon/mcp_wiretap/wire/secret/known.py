@@ -9,11 +9,11 @@ import base64
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from mcp_wiretap.wire.headers import Fields
 from mcp_wiretap.wire.pace import breathe
 from mcp_wiretap.wire.secret import names
 from mcp_wiretap.wire.secret.spelling import mask
@@ -41,7 +41,8 @@ _HINTS = names.vocabulary(
     pass pwd secret token key auth cred cookie otp bearer sess jwt code requeststate assertion connection verifier sig
     """
 )
-_HINTS_IN_BYTES = tuple(hint.encode() for hint in _HINTS)
+_NONE = '"progresstoken"'  # a member that is no secret and that nearly every message has
+_LONGEST_NAME = 64  # characters of the name of a header field that is remembered
 _COOKIE = re.compile(r"(?:^|;)\s*([^=;\s]+)=\"?([^;\"]*)")
 # Words of the protocols: a secret that is one of them (a password "complete") is none anywhere else.
 WORDS = frozenset(
@@ -152,13 +153,14 @@ class KnownSecrets:
 
     # What a trace brings
 
-    def learn_headers(self, fields: Iterable[tuple[str, str]]) -> None:
+    def learn_headers(self, fields: Fields) -> None:
         """The secrets of a head."""
-        for name, value in fields:
-            if names.header(name) == "nothing":
-                if "@" in value:
-                    self._learn_urls(value)
+        for raw_name, raw_value in fields.raw:
+            if (_says(raw_name) if len(raw_name) <= _LONGEST_NAME else names.header(raw_name.decode("latin-1"))) == "nothing":
+                if b"@" in raw_value:
+                    self._learn_urls(raw_value.decode("latin-1"))
                 continue
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
             lower = name.lower()
             if lower in ("cookie", "set-cookie"):
                 for match in _COOKIE.finditer(value if lower == "cookie" else value.partition(";")[0]):
@@ -184,13 +186,7 @@ class KnownSecrets:
 
     def learn_body(self, body: bytes) -> None:
         """The same of a body as it came, without its content coding."""
-        if b"@" in body and b":/" in body:
-            self._learn_urls(body[:_MOST_READ].decode("utf-8", "replace"))
-        lower = body[:_MOST_READ].lower()
-        for hint in _HINTS_IN_BYTES:
-            if hint in lower:
-                self.learn_text(body[:_MOST_READ].decode("utf-8", "replace"))
-                return
+        self.learn_text(body[:_MOST_READ].decode("utf-8", "replace"))
 
     def learn_text(self, text: str) -> None:
         """The secrets of a body, by the names of members and of parameters; it may be cut off."""
@@ -198,16 +194,17 @@ class KnownSecrets:
             text = text[:_MOST_READ]
         if "@" in text and ":/" in text:
             self._learn_urls(text)
-        lower = text.lower()
+        lower = text.lower().replace(_NONE, "")
         for hint in _HINTS:
             if hint in lower:
-                break
-        else:
-            return
+                self._learn_members(text)
+                return
+
+    def _learn_members(self, text: str) -> None:
         for number, match in enumerate(_MEMBER.finditer(text)):
             if number % _EVERY == 0:
                 breathe()
-            name = match.group(1) or match.group(3)
+            name = match[1] or match[3]
             if names.member(name) == "nothing":
                 continue
             value = _read(match.group(2)) if match.group(2) is not None else match.group(4)
@@ -215,6 +212,11 @@ class KnownSecrets:
                 self.add(value)
         if "=" in text:
             self.learn_query(text)
+
+
+@lru_cache(maxsize=2_048)
+def _says(name: bytes) -> names.Says:
+    return names.header(name.decode("latin-1"))
 
 
 def _looks_cut(rest: str, after: str) -> bool:
@@ -249,11 +251,16 @@ def know(secret: str | None) -> None:
             known.add(secret)
 
 
-@contextmanager
-def knowing(*known: KnownSecrets) -> Iterator[None]:
+class knowing:  # it is used as a function is; each event comes by here, so it is no generator
     """What is masked inside goes by the secrets of these traces, too: `with knowing(exchange.secrets): ...`."""
-    token = _CURRENT.set(known)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+
+    __slots__ = ("_known", "_token")
+
+    def __init__(self, *known: KnownSecrets) -> None:
+        self._known = known
+
+    def __enter__(self) -> None:
+        self._token = _CURRENT.set(self._known)
+
+    def __exit__(self, *exc: object) -> None:
+        _CURRENT.reset(self._token)
