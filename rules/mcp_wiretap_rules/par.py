@@ -1016,7 +1016,7 @@ def param_header_undeclared(message: Message) -> Iterator[Finding]:
     "PAR023",
     "param-schema-unknown",
     "No definition seen for the called tool",
-    on=("request", "answer"),
+    on="answer",
     methods=CALL,
     level="may-note",
     party="client",
@@ -1047,17 +1047,18 @@ def param_schema_unknown(message: Message) -> Iterator[Finding]:
         modern tools/call {"name": "query", "arguments": {"region": "eu"}}
           -> result {"content": []}
     """
-    call = message if message.party == "client" else message.request
+    call, refused = message.request, message.rpc.kind == "error"
     view = call.exchange.tool if call is not None else None
     if call is None or view is None or view.definition is not None:
         return
+    if refused and message.error_code != HEADER_MISMATCH:
+        return  # it failed for another reason
     headers = [check for check in call.exchange.header_checks if check.header.startswith(PARAM)]
-    told = view.first or bool(headers)
     name = call.params.get("name")
     where = [evidence(call.place("params", "name"), name)]
-    if message is call and told:
+    if view.first or headers:
         yield Finding(f"whether parameters of {say(str(name))} are mirrored is not known: {view.why_unknown}", where)
-    elif message is not call and not told and message.error_code == HEADER_MISMATCH:
+    elif refused:
         yield Finding(f"{say(str(name))} is refused with -32020: {view.why_unknown}", where)
 
 
