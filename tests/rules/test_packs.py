@@ -59,7 +59,7 @@ def test_a_fault_in_a_users_rule_is_counted_and_harms_no_other(tmp_path: Path) -
 
 
 def test_the_rule_of_the_readme_works(tmp_path: Path) -> None:
-    readme = (Path(__file__).parent.parent.parent / "README.md").read_text()
+    readme = (Path(__file__).parent.parent.parent / "docs" / "writing-rules.md").read_text()
     [written] = [block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "@rule(" in block]
     file = tmp_path / "house_rules.py"
     file.write_text(written)

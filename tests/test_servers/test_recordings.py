@@ -57,7 +57,8 @@ def test_only_what_is_expected_is_found_against_the_server(
     expected = {rule for config in KNOWN[path.stem].configs for rule in expected_findings(config)}
     if path.stem in ROGUE_CLIENTS:
         # These ask only for a part of what is wrong on purpose in the server.
-        assert findings[path.stem]["server"] <= expected
+        # A used state that a client sends again makes an honest server complete a call twice (MRT029).
+        assert findings[path.stem]["server"] <= expected | {"MRT029"}
     else:
         assert findings[path.stem]["server"] == expected & implemented
 

@@ -232,7 +232,7 @@ def test_a_row_can_be_taken_along_as_json_curl_and_test_case():
     told = json.loads(copies.as_json([one]))
     assert told[0]["findings"][0]["rule"] == "HDR006" and told[0]["request"]["method"] == "tools/call"
     curl = copies.as_curl(one)
-    assert curl.startswith("curl -sS -N http://server.example:80/mcp") and "Mcp-Name: other" in curl
+    assert curl.startswith("curl -sS -N --globoff http://server.example:80/mcp") and "Mcp-Name: other" in curl
     case = copies.as_case([one])
     head, _, rest = case.partition("\n")
     fires, _, body = rest.partition("\n")
