@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "a recording for others, without its secrets",
     "extract": "a test case made of a recording",
     "replay": "a recorded client asks a live server once more",
+    "mcp": "recordings answer an agent's questions, as an MCP server",
     "wrap": "put the stdio servers of a client behind mcp-wiretap",
     "unwrap": "put a client's configuration back as it was",
     "trust": "allow the rule files of a project",

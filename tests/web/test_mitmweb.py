@@ -72,6 +72,45 @@ class TestHandlers(tornado.testing.AsyncHTTPTestCase):
             body = self.ask(f"/mcp/{name}").body.decode()
             assert body.count("<script") == 1 and 'src="/mcp/static/mcp.js"' in body
 
+    def question(self, *, token: str | None, **headers: str) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "failures", "arguments": {}}}
+        body["params"]["_meta"] = {  # type: ignore[index]
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        named = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "failures",
+        }
+        named |= {"Authorization": f"Bearer {token}"} if token is not None else {}
+        return self.fetch("/mcp/rpc", method="POST", headers=named | headers, body=json.dumps(body))
+
+    def test_an_agent_asks_at_the_rpc_endpoint_with_the_token_alone(self):
+        answer = self.question(token="right")
+        assert answer.code == 200 and "HDR006" in json.loads(answer.body)["result"]["content"][0]["text"]
+        assert "Set-Cookie" not in answer.headers
+        for wrong in (None, "wrong", ""):
+            refused = self.question(token=wrong)
+            assert refused.code == 401 and refused.headers["WWW-Authenticate"] == "Bearer" and b"HDR006" not in refused.body
+
+    def test_a_cookie_does_not_open_the_rpc_endpoint(self):
+        cookie = self.ask("/mcp/").headers.get_list("Set-Cookie")
+        pairs = "; ".join(one.partition(";")[0] for one in cookie)
+        assert pairs and self.question(token=None, Cookie=pairs).code == 401
+
+    def test_pages_of_other_origins_cannot_ask(self):
+        assert self.question(token="right", Origin="http://evil.example").code == 403
+        assert self.question(token="right", **{"Sec-Fetch-Site": "cross-site"}).code == 403
+
+    def test_the_rpc_endpoint_takes_posts_only(self):
+        for method in ("GET", "DELETE"):
+            answer = self.ask("/mcp/rpc", method=method)
+            assert answer.code == 405 and answer.headers["Allow"] == "POST"
+        assert self.ask("/mcp/rpc", login=False).code == 401
+
     def test_rows_and_opened_rows(self):
         answer = self.ask("/mcp/rows/protocol?q=tool:echo")
         assert answer.body.count(b"data-key=") == 1 and "X-Older" in answer.headers

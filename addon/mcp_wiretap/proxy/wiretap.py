@@ -32,6 +32,7 @@ from mcp_wiretap.wire.secret import visible
 
 logger = logging.getLogger(__name__)
 
+QUESTIONS = "/mcp/rpc"  # where mitmweb lets agents ask (`web.asking`)
 TCP_TIMEOUT = 24 * 3600  # seconds: an event stream may be quiet for hours, and mitmproxy's default ends it after ten minutes
 
 
@@ -107,13 +108,15 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def requestheaders(self, flow: HTTPFlow) -> None:
-        if flow.live and self._capture is not None and not self._over:
+        if flow.live and self._capture is not None and not self._over and not _is_question(flow):
             self._capture.changes.came(flow)
             if self._holding is not None:
                 self._holding.request_head(flow)
 
     @fail_open
     def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        if _is_question(flow):
+            return None
         if self._holding is not None and flow.live and not self._over and self._holding.needed:
             return self._holding.request(flow, lambda: self._played(flow))
         unfinished = None
@@ -127,6 +130,8 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def responseheaders(self, flow: HTTPFlow) -> None:
+        if _is_question(flow):
+            return
         if self.replaying is not None:
             self.replaying.answered(flow)
         if self._capture is not None and self._capture.follows(flow) and not self._over:
@@ -136,6 +141,8 @@ class Wiretap(Commands, Repeating):
     @fail_open
     def response(self, flow: HTTPFlow) -> Awaitable[None] | None:
         unfinished = None
+        if _is_question(flow):
+            return None
         if self.replaying is not None:
             self.replaying.over(flow)
         if self._capture is not None and self._capture.follows(flow):
@@ -148,7 +155,7 @@ class Wiretap(Commands, Repeating):
 
     @fail_open
     def error(self, flow: HTTPFlow) -> Awaitable[None] | None:
-        if self._over or self._capture is None or self.loaded is None:
+        if self._over or self._capture is None or self.loaded is None or _is_question(flow):
             return None
         unfinished = None
         if self._capture.follows(flow):
@@ -307,6 +314,15 @@ def _tell_when_done(unfinished: Awaitable[None] | None, flow: HTTPFlow) -> Await
 def _tell(flows: Sequence[HTTPFlow]) -> None:
     """Let the UIs show flows anew."""
     ctx.master.addons.trigger(hooks.UpdateHook(flows))
+
+
+def _is_question(flow: HTTPFlow) -> bool:
+    """Whether an agent asks the inspector itself (/mcp/rpc in mitmweb) through this proxy: that is not inspected, or each
+    question would be a part of the next answer."""
+    request = flow.request
+    if request.path != QUESTIONS or getattr(ctx.master, "app", None) is None or request.port != ctx.options.web_port:
+        return False
+    return request.host in ("127.0.0.1", "localhost", "::1", ctx.options.web_host)
 
 
 def _starting() -> bool:

@@ -15,6 +15,7 @@ from mitmproxy.tools.web import app as webapp
 from mcp_wiretap import expectation
 from mcp_wiretap.rule.containment import told
 from mcp_wiretap.trace.finding import Silence
+from mcp_wiretap.web.asking import handler_of
 from mcp_wiretap.web.live import Live, Subscription
 from mcp_wiretap.web.render import STATIC, fragment
 from mcp_wiretap.web.site import NAMES, PAGES, Site
@@ -36,7 +37,8 @@ def install(master: Any, source: Source) -> str:
     site.listening = lambda: _listening(master)
     live = Live(site)
     address = str(master.web_url)
-    master.app.add_handlers(r".*", _handlers(site, live))
+    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", f"{master.options.web_host}:*"]
+    master.app.add_handlers(r".*", [*_handlers(site, live), (r"/mcp/rpc", handler_of(site, hosts))])
     live.start()
     before, mark, after = address.partition("?")
     return f"{before.rstrip('/')}/mcp/{mark}{after}"
