@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         judge=chosen.book(),
         fast=arguments.timing == "fast",
         patience=arguments.timeout,
-        headers=[_header(text) for text in arguments.header],
+        headers=[header(text) for text in arguments.header],
         processes=Processes(command, several=several) if command is not None else None,
     )
     report = asyncio.run(_play(script, client))
@@ -95,7 +95,7 @@ def _confirm(script: Script, takes: Sequence[Take], url: str, yes: bool) -> None
         raise Refused("nothing was sent")
 
 
-def _header(text: str) -> tuple[str, str]:
+def header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
         raise Refused(f"--header {text!r} is not NAME: VALUE")
