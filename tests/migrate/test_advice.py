@@ -1,4 +1,4 @@
-"""What must change, by what was used: each feature of the legacy revisions is told where it is used, and called not seen where not."""
+"""What must change, by what was used: a legacy feature is told where it is used, and called not seen where it is not."""
 
 import json
 
@@ -13,8 +13,8 @@ from mcp_wiretap.trace.inspector import Inspector
 
 HELLO = """legacy initialize {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"form": {}}, "roots": {}}, \
 "clientInfo": {"name": "c", "version": "1"}}
-  -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}}, \
-"serverInfo": {"name": "s", "version": "2"}}
+  -> result {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}, \
+"resources": {"subscribe": true}}, "serverInfo": {"name": "s", "version": "2"}}
 legacy-notify notifications/initialized
   -> 202
 """

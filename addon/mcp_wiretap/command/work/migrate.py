@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
             notes.append(f"not sent, as they belong to another server: {', '.join(asker.left_out)}; --header sends one")
     if unseen := watching[0].unseen:
         notes.append(
-            f"the client answered {unseen} requests of servers that are not in the recording (a stream that was still open when it "
-            "was saved): elicitation, sampling or roots may be in use"
+            f"the client answered {unseen} requests of servers that are not in the recording (a stream that was still open when "
+            "it was saved): elicitation, sampling or roots may be in use"
         )
     if recording.damage:
         notes.append(f"the recording is damaged: {recording.damage}; read up to there")
