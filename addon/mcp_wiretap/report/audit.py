@@ -16,6 +16,7 @@ from mcp_wiretap.trace.finding import RANK
 
 SCHEMA = 1
 NAME = "mcp-wiretap"
+DRIFT = "DRF"  # the family of rules that go by a baseline
 
 
 @dataclass(slots=True)
@@ -72,9 +73,12 @@ class Audit:
 
     @property
     def exit_status(self) -> int:
-        """0: nothing at or above `fail_on`; 1: findings; 2: an input could not be read to its end."""
+        """0: nothing at or above `fail_on` (a severity, or `drift`); 1: findings; 2: an input could not be read to its end."""
         if self.damaged:
             return 2
+        if self.fail_on == "drift":
+            drifted = any(rule.startswith(DRIFT) for severity, rule, _ in self.tally.groups if severity != "info")
+            return 1 if drifted or self.tally.worst() >= RANK["error"] else 0
         return 1 if self.fail_on != "never" and self.tally.worst() >= RANK[self.fail_on] else 0
 
     @property

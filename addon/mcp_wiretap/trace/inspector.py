@@ -32,9 +32,11 @@ from mcp_wiretap.trace.judge import Judge, NoRules
 from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
+from mcp_wiretap.trace.lists.context_cost import ContextCost
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
 from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
+from mcp_wiretap.trace.lists.promises import Promises
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.pairing import LATE, Pairing
@@ -47,6 +49,7 @@ from mcp_wiretap.trace.operations.progress import ProgressTokens
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.promised import Promised
 from mcp_wiretap.trace.refusals.cors import Cors
 from mcp_wiretap.trace.refusals.sessions import SessionRefusals
 from mcp_wiretap.trace.refusals.tracker import Refusals
@@ -104,6 +107,8 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Logs,
     StdioLines,
     Gists,
+    Promises,
+    ContextCost,
 )
 
 
@@ -120,7 +125,7 @@ class Inspector:
     """Follows a trace. Not thread-safe; one trace, one Inspector.
 
     `expect(url)` gives the era that the user expects of an endpoint (mcp_era). `retire(exchange)` is called with each exchange
-    that leaves the memory: nothing about it will change any more.
+    that leaves the memory: nothing about it will change any more. `promised` is what the user holds servers to.
     """
 
     def __init__(
@@ -129,6 +134,7 @@ class Inspector:
         limits: Limits | None = None,
         expect: Callable[[str], str | None] | None = None,
         retire: Callable[[Exchange], None] | None = None,
+        promised: Promised | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.judge: Judge = judge or NoRules()
@@ -139,6 +145,7 @@ class Inspector:
         self.dropped: dict[str, int] = {}
         self.fed = 0
         self.secrets = KnownSecrets()
+        self.promised = promised or Promised()
         self._expect = expect
         self._retire = retire
         self._streams: dict[str, _Open] = {}

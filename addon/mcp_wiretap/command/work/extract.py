@@ -102,7 +102,8 @@ class _Case:
             if exchange.flow in self._flows:
                 found.update((finding.rule, finding.party or "") for finding in exchange.findings)
 
-        inspector = Inspector(self._chosen.book(), expect=Expectations(self._chosen.expect), retire=retire)
+        chosen = self._chosen
+        inspector = Inspector(chosen.book(), expect=Expectations(chosen.expect), retire=retire, promised=chosen.promised)
         for event in _in_order([self._events[flow] for flow in flows if flow in self._events]):
             inspector.feed(event)
         inspector.finish()
