@@ -72,7 +72,7 @@ type Era = Literal["modern", "legacy", "both"]
 
 
 # What a rule is as a function: findings, and what it could not judge.
-type Check = Callable[..., Iterator[Finding | Unchecked] | None]
+type Check = Callable[..., Iterable[Finding | Unchecked] | None]
 
 
 type Level = Literal["must", "should", "may-note"]

@@ -8,6 +8,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mcp_wiretap.trace import sides
 from mcp_wiretap.trace.authorization import Authorization
@@ -293,10 +294,10 @@ class Inspector:
             self._open_mcp(exchange)
         elif exchange.kind == "other":
             self._wait(exchange)
-        self._tell(self._on_requested, exchange)
+        self._tell(self._on_requested, exchange, exchange)
         if exchange.kind != "other":
             for message in exchange.sent:
-                self._tell(self._on_said, message)
+                self._tell(self._on_said, message, message.exchange)
                 breathe()
             if exchange.kind == "mcp" and not on_stdio:
                 mirror.check(exchange)
@@ -509,7 +510,7 @@ class Inspector:
                 stream.items.append(item)
             side = exchange.at_server
             there = sides.receive_item(side, item, self.limits.events) if side is not None else None
-            self._tell(self._on_event, item)
+            self._tell(self._on_event, item, exchange)
             for message in item.messages:
                 twin = self._receive(message, sse.size)
                 if there is not None and twin is not None:
@@ -578,7 +579,7 @@ class Inspector:
             outcome.settle(owner)
             self.conversations.refresh(owner)
             self.touched(owner)
-        self._tell(self._on_said, message)
+        self._tell(self._on_said, message, message.exchange)
         if exchange.kind != "other":
             self.judge.said(message)
             if twin is not None:
@@ -619,7 +620,7 @@ class Inspector:
         if exchange.dropped:
             exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
         if exchange.kind == "other":
-            self._tell(self._on_ended, exchange)
+            self._tell(self._on_ended, exchange, exchange)
             if exchange.kind == "other":
                 self.held.settle(exchange)
                 return
@@ -629,7 +630,7 @@ class Inspector:
         claim.settle(exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        self._tell(self._on_ended, exchange)
+        self._tell(self._on_ended, exchange, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
         if exchange.flow in self._enlightened or JUDGE_WHOLE in exchange.facts:
@@ -783,9 +784,9 @@ class Inspector:
         exchange.kind = "preflight" if preflight else "mcp"
         if exchange.kind == "mcp":
             self._open_mcp(exchange)
-            self._tell(self._on_requested, exchange)
+            self._tell(self._on_requested, exchange, exchange)
             for message in exchange.sent:
-                self._tell(self._on_said, message)
+                self._tell(self._on_said, message, message.exchange)
             mirror.check(exchange)
             if exchange.at_server is not None:
                 exchange.at_server.kind = "mcp"
@@ -838,11 +839,15 @@ class Inspector:
             if self._retire is not None:
                 self._retire(oldest)
 
-    def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
+    def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T, of: Exchange) -> None:
+        breathe()
         for hook in hooks:
-            breathe()
-            for changed in hook(thing) or ():
-                self.rejudge(changed)
+            if of.large:
+                breathe()
+            told = hook(thing)
+            if told:
+                for changed in told:
+                    self.rejudge(changed)
 
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
         return self._reading(exchange, self._decoded(exchange, body, fields, what), what)
@@ -894,6 +899,7 @@ def _auth(fields: Fields) -> str:
     return _hash(value) if value else ""
 
 
+@lru_cache(maxsize=64)  # a client says the same with each request
 def _hash(value: str) -> str:
     return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8]
 

@@ -39,7 +39,7 @@ class Contract:
     max_result: int | None = None  # bytes of one tool result
 
     def __bool__(self) -> bool:
-        return self != Contract()
+        return self is not _NO_CONTRACT and self != _NO_CONTRACT
 
     def forbids(self, name: str) -> str | None:
         """The pattern that a name is forbidden by."""
@@ -51,12 +51,15 @@ class Contract:
         return limits.get(name or "", limits.get(method))
 
 
+_NO_CONTRACT = Contract()
+
+
 @dataclass(slots=True, frozen=True)
 class Promised:
     """Both. `offers` by the key of the endpoint (`key_of`)."""
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
-    contract: Contract = field(default_factory=Contract)
+    contract: Contract = _NO_CONTRACT
 
     def __bool__(self) -> bool:
         return bool(self.offers) or bool(self.contract)
