@@ -53,6 +53,15 @@ def of_result(method: str, revision: str | None, result: Any, kind: str = "") ->
     return known.problems(result) if known is not None else []
 
 
+def fits_result(method: str, revision: str, result: Any) -> bool:
+    """Whether a complete result is known to fit."""
+    known = _judges(revision, "results").get(method)
+    try:
+        return known is not None and known.fits(result)
+    except RecursionError:
+        return False
+
+
 def places(revision: str) -> Iterator[tuple[str, str]]:
     """Each definition and member that is judged by a revision's table, for tests."""
     for name, node in _table(revision)["definitions"].items():
@@ -76,12 +85,15 @@ class _Judge:
         self._node, self._definitions = node, definitions
         self._fits: Fits | None = None
 
-    def problems(self, value: Any) -> list[Problem]:
+    def fits(self, value: Any) -> bool:
         fits = self._fits
         if fits is None:
             fits = self._fits = _Compiler(self._definitions).fits(self._node)
+        return fits(value)
+
+    def problems(self, value: Any) -> list[Problem]:
         try:
-            if fits(value):
+            if (self._fits or self.fits)(value):
                 return []
         except RecursionError:
             return []

@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Awaitable, Sequence
+from importlib import import_module
 
 from mitmproxy import contentviews, ctx, exceptions, hooks
 from mitmproxy.addonmanager import Loader
@@ -58,6 +59,7 @@ class Wiretap(Commands, Repeating):
         self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
+        import_module("mcp_types.methods")  # half a second that traffic would wait for, when first needed
         options.add(loader)
         self.contentview = McpContentview(self.find, self.settings, self.faults)
         contentviews.add(self.contentview)
