@@ -130,7 +130,8 @@ async def test_a_server_that_has_enough_is_left_alone(status, said):
 
 
 async def test_credentials_of_another_server_stay_at_home(tmp_path):
-    script = "modern tools/list\n  header Authorization: Bearer a-token-of-the-example-1\n  header X-Api-Key: k-0123456789abcdef\n  -> tool search\n"
+    headers = "  header Authorization: Bearer a-token-of-the-example-1\n  header X-Api-Key: k-0123456789abcdef\n"
+    script = f"modern tools/list\n{headers}  -> tool search\n"
     record(tmp_path / "run.flow", script)
     heard: list[bytes] = []
 

@@ -53,8 +53,9 @@ def _is_plain(text: str) -> bool:
 
 
 def key(name: str) -> str:
-    """A member name as a mapping key."""
-    return name if _NAME.fullmatch(name) and len(name) <= 80 else quoted(name, 80)
+    """A member name as a mapping key. One that looks like a number is quoted: to YAML 00 and 000 are one key."""
+    plain = _NAME.fullmatch(name) and len(name) <= 80 and not _OTHER_TYPE.match(name)
+    return name if plain else quoted(name, 80)
 
 
 def value(item: Any, limit: int = TEXT) -> str:
