@@ -86,7 +86,10 @@ def _flow(item: Any, room: int) -> str | None:
         return written if len(written) <= room else None
     parts: list[str] = []
     for name, inner in item.items() if isinstance(item, dict) else ((None, inner) for inner in item):
-        lead = "" if name is None else f"{_flow(str(name), room) or '?'}: "
+        named = _flow(str(name), room) if name is not None else ""
+        if named is None:
+            return None
+        lead = f"{named}: " if name is not None else ""
         written_inner = _flow(inner, room - len(lead))
         if written_inner is None:
             return None
