@@ -31,7 +31,7 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
             b"mcp.ended",
             b"mcp.dropped",
             b"mcp.probe",
-            "mcp.redacted",
+            b"mcp.redacted",
             b"mcp.command",
             b"mcp.exit",
             b"mcp.input_ended",
