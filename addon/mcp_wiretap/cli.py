@@ -27,6 +27,7 @@ COMMANDS = {
     "extract": "a test case made of a recording",
     "replay": "a recorded client asks a live server once more",
     "mcp": "recordings answer an agent's questions, as an MCP server",
+    "probe": "does a server refuse what it must?",
     "init": "a commented wiretap.toml, and a workflow for CI",
     "baseline": "what servers offer, kept in a file for review",
     "migrate": "what a legacy client and server must change for 2026-07-28",

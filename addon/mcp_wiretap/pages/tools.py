@@ -72,6 +72,7 @@ def _card(ledger: Ledger, tally: EndpointTally, listing: Listing | None, kind: s
         "url": shown(endpoint.url, 200),
         "kind": kind,
         "hints": hints(listing, ledger.latest),
+        "context": "",
         "listed": f"listed {listing.count} time{'s' if listing.count != 1 else ''}, last"
         if listing is not None
         else "not listed here",

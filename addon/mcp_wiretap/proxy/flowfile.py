@@ -30,6 +30,7 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
             b"mcp.events",
             b"mcp.ended",
             b"mcp.dropped",
+            b"mcp.probe",
             b"mcp.redacted",
             b"mcp.command",
             b"mcp.exit",

@@ -139,6 +139,7 @@ def _request(
         _is_reverse(client.get("proxy_mode")),
         redacted if isinstance(redacted, dict) else NOTHING,
         command_of(state["metadata"]),
+        "mcp.probe" in state["metadata"],
     )
 
 

@@ -278,6 +278,8 @@ class Inspector:
             exchange.process = self._process(exchange, event.command)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
+        if event.probe:
+            exchange.judged = "server"
         exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
         if on_stdio and body and exchange.reading is not None and exchange.reading.kind in ("not-json", "not-utf8"):
