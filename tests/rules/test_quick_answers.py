@@ -154,7 +154,14 @@ def test_what_is_large_or_odd_goes_the_long_way(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "schema",
-    [{"$ref": "#"}, {"pattern": "a"}, {"not": {}}, {"items": [{}]}, {"properties": {"a": {"oneOf": [{}]}}}, {"uniqueItems": True}],
+    [
+        {"$ref": "#"},
+        {"pattern": "a"},
+        {"not": {}},
+        {"items": [{}]},
+        {"properties": {"a": {"oneOf": [{}]}}},
+        {"uniqueItems": True},
+    ],
 )
 def test_a_schema_that_is_not_plain_goes_the_long_way(schema: dict[str, Any]) -> None:
     assert plain.yes(schema, 5, 2) is None

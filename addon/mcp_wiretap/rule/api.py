@@ -34,7 +34,7 @@ rule is contained: it is counted on the exchange, the other rules go on.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
