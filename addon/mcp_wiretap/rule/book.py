@@ -151,9 +151,7 @@ class RuleBook:
                 findings = check(fact)
                 if not findings:
                     continue
-                heard = 0
-                for finding in findings:
-                    heard += 1
+                for heard, finding in enumerate(findings, 1):
                     _check_form(finding)
                     if isinstance(finding, Unchecked):
                         _leave(exchange, finding)
