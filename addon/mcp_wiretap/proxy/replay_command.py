@@ -39,8 +39,8 @@ class Repeating(ABC):
     def replay(self, flows: str, yes: str = "") -> str:
         """Ask the server once more what the conversations of flows asked: @conversation (of the focused flow), or any flows. The
         event log tells what changed. `yes` repeats calls of tools that may do something twice."""
-        chosen = _chosen(flows)
-        script = build(_in_order(_beside(chosen), self.settings()), self.settings().book())
+        chosen = chosen_flows(flows)
+        script = build(in_order(beside(chosen), self.settings()), self.settings().book())
         try:
             takes = conversation_of(script, {flow.id for flow in chosen})
         except NotChosen as error:
@@ -83,25 +83,25 @@ def _count(takes: Sequence[Take]) -> str:
     return f"{len(takes)} exchanges" if len(takes) != 1 else "1 exchange"
 
 
-def _chosen(flows: str) -> list[HTTPFlow]:
+def chosen_flows(flows: str, command_name: str = "mcp.replay") -> list[HTTPFlow]:
     """The flows that an argument means."""
     view: Any = ctx.master.addons.get("view")
     if view is None:
-        raise exceptions.CommandError("mcp.replay: there is no flow list here")
+        raise exceptions.CommandError(f"{command_name}: there is no flow list here")
     if flows == CONVERSATION:
         focus = view.focus.flow
         if focus is None:
-            raise exceptions.CommandError("mcp.replay: no flow has the focus; name one: @focus, @marked, ~u /mcp")
+            raise exceptions.CommandError(f"{command_name}: no flow has the focus; name one: @focus, @marked, ~u /mcp")
         found = [focus]
     else:
         found = view.resolve(flows)
     chosen = [flow for flow in found if isinstance(flow, HTTPFlow)]
     if not chosen:
-        raise exceptions.CommandError(f"mcp.replay: {flows} means no HTTP flow")
+        raise exceptions.CommandError(f"{command_name}: {flows} means no HTTP flow")
     return chosen
 
 
-def _beside(chosen: list[HTTPFlow]) -> list[HTTPFlow]:
+def beside(chosen: list[HTTPFlow]) -> list[HTTPFlow]:
     """All flows of the same servers: a conversation may need what opened its session."""
     servers = {(flow.request.data.host, flow.request.data.port) for flow in chosen}
     view: Any = ctx.master.addons.get("view")
@@ -109,7 +109,7 @@ def _beside(chosen: list[HTTPFlow]) -> list[HTTPFlow]:
     return [flow for flow in flows if (flow.request.data.host, flow.request.data.port) in servers]
 
 
-def _in_order(flows: Iterable[HTTPFlow], settings: Settings) -> list[Event]:
+def in_order(flows: Iterable[HTTPFlow], settings: Settings) -> list[Event]:
     timed: list[tuple[float, int, Event]] = []
     for number, flow in enumerate(flows):
         latest = 0.0

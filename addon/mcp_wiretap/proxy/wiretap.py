@@ -23,6 +23,7 @@ from mcp_wiretap.proxy.garbage import Frozen
 from mcp_wiretap.proxy.holding import Holding
 from mcp_wiretap.proxy.loaded import Loaded
 from mcp_wiretap.proxy.page_source import Pages
+from mcp_wiretap.proxy.probe_command import Probing
 from mcp_wiretap.proxy.replay_command import Repeating
 from mcp_wiretap.proxy.replay_server import Replaying
 from mcp_wiretap.proxy.stdio.tap import Tap
@@ -38,7 +39,7 @@ QUESTIONS = "/mcp/rpc"  # where mitmweb lets agents ask (`web.asking`)
 TCP_TIMEOUT = 24 * 3600  # seconds: an event stream may be quiet for hours, and mitmproxy's default ends it after ten minutes
 
 
-class Wiretap(Commands, Repeating):
+class Wiretap(Commands, Repeating, Probing):
     """An inspector for the Model Context Protocol: follows live and loaded MCP traffic and says on each flow what it is."""
 
     name = "mcpwiretap"
