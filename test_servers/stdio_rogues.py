@@ -68,13 +68,15 @@ def serve(config: str, name: str, command: Sequence[str] = ()) -> int:
     honest = [*command] or [sys.executable, "-m", "test_servers", config, "--stdio"]
     server = subprocess.Popen(honest, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdin is not None and server.stdout is not None
-    threading.Thread(target=_pass_on, args=(server.stdin,), daemon=True).start()
+    asked = _Asked()
+    threading.Thread(target=_pass_on, args=(server.stdin, asked), daemon=True).start()
     out = sys.stdout.buffer
     try:
         for number, line in enumerate(server.stdout, 1):
             for written in spoil(line, number):
                 out.write(written)
                 out.flush()
+            asked.answered(line)
     except EOFError:
         out.flush()
         server.kill()
@@ -84,8 +86,31 @@ def serve(config: str, name: str, command: Sequence[str] = ()) -> int:
     return server.wait()
 
 
-def _pass_on(to: IO[bytes]) -> None:
+class _Asked:
+    """What the honest server has still to answer: it forgets the rest when its input ends, as servers of the SDK do."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._news = threading.Condition()
+
+    def asked(self, line: bytes) -> None:
+        with self._news:
+            self._open += b'"id"' in line and b'"method"' in line
+
+    def answered(self, line: bytes) -> None:
+        with self._news:
+            self._open -= b'"id"' in line and b'"method"' not in line
+            self._news.notify()
+
+    def wait(self) -> None:
+        with self._news:
+            self._news.wait_for(lambda: self._open <= 0, STAYS)
+
+
+def _pass_on(to: IO[bytes], asked: _Asked) -> None:
     for line in sys.stdin.buffer:
+        asked.asked(line)
         to.write(line)
         to.flush()
+    asked.wait()
     to.close()

@@ -121,6 +121,7 @@ async def test_a_recording_plays_either_side(tmp_path: Path, mode: str) -> None:
     [
         ("greeting", "STD001"),
         ("pretty", "STD001"),
+        ("not-utf8", "STD001"),
         ("twice", "RPC029"),
         ("cut", "STD008"),
         ("deaf", "STD007"),

@@ -20,6 +20,7 @@ import json
 from typing import Any, NamedTuple
 
 VERSION = 1
+_SLICE = 1 << 16  # characters
 MOST_LINE = 16 << 20  # bytes of one line that are told; all of it passes
 
 
@@ -40,8 +41,10 @@ class Frame(NamedTuple):
 
     def encode(self, *, ask: bool = False) -> bytes:
         value: dict[str, Any] = {"t": self.at}
+        line = ""
         if self.kind in ("c", "s", "e"):
-            value = {"d": self.kind, "t": self.at, "line": self.data.decode("utf-8", "surrogateescape")}
+            value = {"d": self.kind, "t": self.at}
+            line = _json_string(self.data.decode("utf-8", "surrogateescape"))
             if ask and self.number:
                 value["n"] = self.number
             if self.cut:
@@ -49,7 +52,15 @@ class Frame(NamedTuple):
             if self.unfinished:
                 value["open"] = True
         value.update(self.more)
-        return json.dumps(value).encode() + b"\n"
+        text = json.dumps(value)
+        return (f'{text[:-1]}, "line": {line}}}\n' if line else f"{text}\n").encode()
+
+
+def _json_string(text: str) -> str:
+    """In slices: other threads pass lines meanwhile, and cannot within one call."""
+    if len(text) <= _SLICE:
+        return json.dumps(text)
+    return '"' + "".join(json.dumps(text[at : at + _SLICE])[1:-1] for at in range(0, len(text), _SLICE)) + '"'
 
 
 def line_of(frame: dict[str, Any]) -> bytes:

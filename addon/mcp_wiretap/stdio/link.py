@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
@@ -18,6 +18,7 @@ from mcp_wiretap.stdio.frames import Frame
 
 HEAD = 1 << 20  # bytes of frames, from the start of the session, that each proxy is told
 BACKLOG, UNSENT = 8 << 20, 64 << 20  # bytes of further frames that wait: without a proxy, with one that is slow
+TOGETHER = 1 << 16  # bytes of frames that are sent at once
 RETRY = 1.0  # seconds between two looks for a proxy
 CONNECTING = 0.5  # seconds for a connection on this machine
 QUICK = 5.0  # seconds in which the proxy says what becomes of a line, or that somebody holds it
@@ -59,6 +60,14 @@ class Backlog:
 
     def __bool__(self) -> bool:
         return self._sent < len(self._head) or bool(self._tail)
+
+    def some(self) -> list[Frame]:
+        """The next frames for the present reader, as many as are sent at once: at least one."""
+        frames, size = [self.next()], 0
+        while self and size < TOGETHER:
+            frames.append(self.next())
+            size += frames[-1].size
+        return frames
 
     def next(self) -> Frame:
         """The next frame for the present reader."""
@@ -103,10 +112,12 @@ class Link:
         """Whether a line is asked about before it passes."""
         return self.inline and self.alive and not self._deaf
 
-    def tell(self, frame: Frame) -> None:
-        """Keep a copy for the proxy: sent at once where there is one, else when one comes."""
+    def tell(self, frames: Sequence[Frame]) -> None:
+        """Keep copies for the proxy: sent at once where there is one, else when one comes."""
         with self._news:
-            self._backlog.put(frame, UNSENT if self.alive else BACKLOG)
+            most = UNSENT if self.alive else BACKLOG
+            for frame in frames:
+                self._backlog.put(frame, most)
             self._news.notify()
 
     def ask(self, frame: Frame, decided: Decided) -> None:
@@ -117,7 +128,7 @@ class Link:
             self._number += 1
             number = self._number
             self._waiting[number] = decided, quick
-        self.tell(frame._replace(number=number))
+        self.tell([frame._replace(number=number)])
         if not self.alive:
             self._decide(number, None)
         elif not quick.wait(QUICK):
@@ -164,11 +175,11 @@ class Link:
                     continue
                 if not self._backlog:
                     break
-                frame = self._backlog.next()
+                frames = self._backlog.some()
                 made = self._socket
             assert made is not None
             try:
-                made.sendall(frame.encode(ask=frame.number >= self._asked_from))
+                made.sendall(b"".join(frame.encode(ask=frame.number >= self._asked_from) for frame in frames))
             except OSError:
                 self._gone(made)
         with suppress(OSError):
@@ -224,9 +235,10 @@ class Pipe:
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
 
-    def tell(self, frame: Frame) -> None:
+    def tell(self, frames: Sequence[Frame]) -> None:
         with self._news:
-            self._backlog.put(frame, UNSENT)
+            for frame in frames:
+                self._backlog.put(frame, UNSENT)
             self._news.notify()
 
     def close(self) -> None:
@@ -244,8 +256,9 @@ class Pipe:
                         self._news.wait()
                     if not self._backlog:
                         break
-                    frame = self._backlog.next()
-                self._sink.write(frame.encode())
+                    frames = self._backlog.some()
+                self._sink.write(b"".join(frame.encode() for frame in frames))
+                self._sink.flush()  # it writes the recording to its end also where this process is killed
         except (OSError, ValueError):
             pass  # it has ended; it has said why
         with suppress(OSError):

@@ -14,6 +14,7 @@ from typing import Any
 
 CANNOT_START = 127  # as shells say it
 _GRACE = 2.0  # seconds between the request to end and the end, where this process was killed
+_STEP = 0.1  # seconds
 _SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 
 
@@ -30,6 +31,15 @@ def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     else:
         more["process_group"] = 0
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **more)
+
+
+def wait(server: "subprocess.Popen[bytes]") -> int:
+    """Wait for the server's end. On Windows in steps: signals are heard only between them."""
+    while True:
+        try:
+            return server.wait(_STEP if sys.platform == "win32" else None)
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def status_of(returned: int) -> int:

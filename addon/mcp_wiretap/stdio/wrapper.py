@@ -15,10 +15,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mcp_wiretap.stdio import address
-from mcp_wiretap.stdio.frames import MOST_LINE, VERSION, Frame
+from mcp_wiretap.stdio.copies import Copies, Line
+from mcp_wiretap.stdio.frames import VERSION, Frame
 from mcp_wiretap.stdio.link import Link, Pipe, Told
 from mcp_wiretap.stdio.naming import clean, name_of
-from mcp_wiretap.stdio.process import CANNOT_START, Guardian, forward_signals, start, status_of
+from mcp_wiretap.stdio.process import CANNOT_START, Guardian, forward_signals, start, status_of, wait
 
 USAGE = """usage: mcp-wiretap stdio [--name N] [--inline] [--record FILE.flow] [--socket PATH] [--] COMMAND [ARG...]
 
@@ -33,6 +34,7 @@ exit status as they are, and shows the messages in the mitmweb, mitmproxy or mit
 Exit status: the server's; 127 where it cannot be started, 128+N where signal N ended it, 2 for a wrong call.
 """
 _CHUNK = 1 << 16
+_SWITCH = 0.0002  # seconds that a thread which passes something waits for one that only tells of it
 _QUIET = 0.5  # seconds without output of processes that the server left behind
 _RECORDED = 30.0  # seconds for the recorder to write what it has
 _FEW, _MOST_STDERR = 0.25, 1 << 20  # seconds, and bytes told in them, of stderr: a flood must not drive lines out
@@ -121,30 +123,37 @@ class Wrapper:
         self._stdin, self._stdout, self._stderr = (os.dup(f.fileno()) for f in (server.stdin, server.stdout, server.stderr))
         for file in (server.stdin, server.stdout, server.stderr):
             file.close()
-        self._sinks = {"c": self._stdin, "s": 1}
+        self._sinks = {"c": self._stdin, "s": 1, "e": 2}
         self._locks = {"c": threading.Lock(), "s": threading.Lock()}
         self._signalled = False
         self._left = 0.0  # since when only processes that the server left behind keep its output open
         self._client_over = threading.Event()
         self._moved = {"c": 0.0, "s": 0.0, "e": 0.0}  # when something last came
+        self._writing = {"c": False, "s": False, "e": False}  # what has come is on its way, to a reader who takes it slowly
         forward_signals(server, self._note_signal)
         said = (("hello", VERSION), ("name", call.name), ("pid", server.pid), ("command", call.command), ("inline", call.inline))
         hello = Frame("hello", time.time(), more=said)
         self._recorder = _recorder(call.record) if call.record else None
         self._pipe = Pipe(self._recorder.stdin, hello) if self._recorder is not None and self._recorder.stdin else None
         self._link = Link(call.socket, hello, inline=call.inline)
+        pipe, link = self._pipe, self._link
+        self._copies = Copies([pipe.tell, link.tell] if pipe else [link.tell], lambda: pipe is not None or link.alive)
 
     def run(self) -> int:
+        sys.setswitchinterval(_SWITCH)
+        self._copies.start()
         _thread(self._pump_client).start()  # not waited for: the client may keep its end open
         outputs = [_thread(self._pump_server), _thread(self._pump_errors)]
         for thread in outputs:
             thread.start()
-        returned = self._server.wait()
+        returned = wait(self._server)
         ended = time.time()
         while any(thread.is_alive() for thread in outputs) and not self._may_leave():
             outputs[0].join(0.02)
             outputs[1].join(0.02)
-        self._tell(Frame("exit", ended, more=(("exit", returned), ("dropped", self._link.dropped))))
+        self._copies.settle()
+        self._copies.put(Frame("exit", ended, more=(("exit", returned), ("dropped", self._link.dropped))))
+        self._copies.settle()
         self._link.close()
         if self._pipe is not None and self._recorder is not None:
             self._pipe.close()
@@ -156,17 +165,14 @@ class Wrapper:
         """Whether to stop waiting for processes that the server left behind with its output open."""
         if not (self._client_over.is_set() or self._signalled):
             return False  # the client still listens, and they may be the real server
+        if (self._writing["s"] or self._writing["e"]) and not self._signalled:
+            return False  # the client still reads what the server has said
         if not self._left:
             self._left = time.time()
         return time.time() - max(self._left, self._moved["s"], self._moved["e"]) > _QUIET
 
     def _note_signal(self) -> None:
         self._signalled = True
-
-    def _tell(self, frame: Frame) -> None:
-        if self._pipe is not None:
-            self._pipe.tell(frame)
-        self._link.tell(frame)
 
     def _pump_client(self) -> None:
         self._pump(0, "c")
@@ -187,103 +193,80 @@ class Wrapper:
                 self._pump_copying(source, direction)
         except OSError:
             pass  # the reader has gone
-        self._tell(Frame("eof", time.time(), more=(("eof", direction),)))
+        self._copies.note(direction, time.time(), b"")
+        self._copies.passed(direction)
 
     def _pump_copying(self, source: int, direction: str) -> None:
-        """Each byte passes as it comes; a copy is cut into lines."""
-        sink, unfinished = self._sinks[direction], _Line()
+        """Each byte passes as it comes; a copy is cut into lines by another thread."""
+        copies, moved = self._copies, self._moved
         while data := _read(source):
-            _write(sink, data)
-            at = self._moved[direction] = time.time()
-            *ends, rest = data.split(b"\n")
-            for end in ends:
-                unfinished.add(end)
-                self._tell(unfinished.frame(direction, at))
-                unfinished = _Line()
-            if rest:
-                unfinished.add(rest)
-        if unfinished:
-            self._tell(unfinished.frame(direction, time.time(), finished=False))
+            at = moved[direction] = time.time()
+            copies.note(direction, at, data)
+            self._pass(direction, data)
+            copies.passed(direction)
 
     def _pump_asking(self, source: int, direction: str) -> None:
         """Each line waits for the proxy's word. One that is too long to be told passes as it comes."""
-        unfinished = _Line()
+        unfinished = Line()
         while data := _read(source):
             at = self._moved[direction] = time.time()
             *ends, rest = data.split(b"\n")
             for end in ends:
                 passing, long = unfinished.add(end), unfinished.cut > 0
                 if long or not self._link.asks:
+                    self._copies.put(unfinished.frame(direction, at))
                     self._write(direction, (passing if long else bytes(unfinished.kept)) + b"\n")
-                    self._tell(unfinished.frame(direction, at))
                 else:
                     self._ask(unfinished.frame(direction, at))
-                unfinished = _Line()
+                unfinished = Line()
             if rest and (passing := unfinished.add(rest)):
                 self._write(direction, passing)
         if unfinished:
+            self._copies.put(unfinished.frame(direction, time.time(), finished=False))
             if not unfinished.cut:
                 self._write(direction, bytes(unfinished.kept))
-            self._tell(unfinished.frame(direction, time.time(), finished=False))
 
     def _ask(self, frame: Frame) -> None:
         def decided(told: Told) -> None:
             try:
                 for to, line in [(frame.kind, frame.data)] if told is None else told:
-                    if to in self._sinks:
+                    if to in self._locks:
                         self._write(to, line + b"\n")
             except OSError:
                 pass  # that side has gone meanwhile
 
+        self._copies.settle()
         if self._pipe is not None:
-            self._pipe.tell(frame)
+            self._pipe.tell([frame])
         self._link.ask(frame, decided)
 
     def _pump_errors(self) -> None:
         told, since, lost = 0, 0.0, 0
         while data := _read(self._stderr):
             at = self._moved["e"] = time.time()
-            _write(2, data)
+            self._pass("e", data)
             if at - since > _FEW:
                 told, since = 0, at
             told += len(data)
             if told > _MOST_STDERR:
                 lost += len(data)
                 continue
-            self._tell(Frame("e", at, data, cut=lost))
+            self._copies.put(Frame("e", at, data, cut=lost))
             lost = 0
         if lost:
-            self._tell(Frame("e", time.time(), cut=lost))
+            self._copies.put(Frame("e", time.time(), cut=lost))
 
     def _write(self, direction: str, data: bytes) -> None:
         """From several threads: the pump, and what the proxy has decided."""
         with self._locks[direction]:
+            self._pass(direction, data)
+
+    def _pass(self, direction: str, data: bytes) -> None:
+        self._writing[direction] = True
+        try:
             _write(self._sinks[direction], data)
-
-
-class _Line:
-    """A line as it comes, kept up to a bound."""
-
-    __slots__ = ("cut", "kept")
-
-    def __init__(self) -> None:
-        self.kept = bytearray()
-        self.cut = 0  # bytes past the bound
-
-    def __bool__(self) -> bool:
-        return bool(self.kept)
-
-    def add(self, piece: bytes) -> bytes:
-        """Take a piece. Returns what passes now, of a line that is too long to wait for its end."""
-        before, room = self.cut, MOST_LINE - len(self.kept)
-        self.kept += piece[:room] if room < len(piece) else piece
-        self.cut += max(len(piece) - room, 0)
-        if not self.cut:
-            return b""
-        return piece if before else bytes(self.kept) + piece[max(room, 0) :]
-
-    def frame(self, direction: str, at: float, *, finished: bool = True) -> Frame:
-        return Frame(direction, at, bytes(self.kept), cut=self.cut, unfinished=not finished)
+        finally:
+            self._writing[direction] = False
 
 
 def _read(fd: int) -> bytes:
@@ -296,10 +279,10 @@ def _read(fd: int) -> bytes:
 
 
 def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
+    written = 0
+    while written < len(data):
         try:
-            view = view[os.write(fd, view) :]
+            written += os.write(fd, memoryview(data)[written:] if written else data)
         except BlockingIOError:
             select.select([], [fd], [])
 
