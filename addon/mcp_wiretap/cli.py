@@ -27,6 +27,7 @@ COMMANDS = {
     "extract": "a test case made of a recording",
     "replay": "a recorded client asks a live server once more",
     "mcp": "recordings answer an agent's questions, as an MCP server",
+    "faults": "what clients did after the faults that were put into their traffic",
     "probe": "does a server refuse what it must?",
     "init": "a commented wiretap.toml, and a workflow for CI",
     "baseline": "what servers offer, kept in a file for review",

@@ -91,6 +91,15 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "[NAME]. What cannot be read is refused, too.",
     ),
     (
+        "mcp_fault",
+        Sequence[str],
+        [],
+        "Put faults into traffic, to see what clients do: KIND[:ARGUMENT] METHOD [NAME] [#N], the Nth call of each client that "
+        "fits, once. Kinds: error:CODE, status:CODE, ask, drop, delay:SECONDS, cut:EVENTS, end:EVENTS, twice, foreign:EVENTS, "
+        "garbage:EVENTS, changed:EVENTS, ttl:MS, big:BYTES, type:RESULTTYPE, json. For tests only.",
+    ),
+    ("mcp_faults", str, "", "A TOML file of such faults: [[fault]] kind, argument, method, name, nth, probability, with a seed."),
+    (
         "mcp_baseline",
         str,
         "",

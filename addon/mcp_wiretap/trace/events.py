@@ -128,4 +128,16 @@ class AnswerPassed:
     on_its_way: bool = False  # it may be changed once more: another `AnswerPassed` may follow
 
 
-type Event = RequestSeen | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed
+@dataclass(slots=True, frozen=True)
+class Faulted:
+    """A fault was put into an exchange (`mcp_fault`), or could not be (`applied` False)."""
+
+    flow: str
+    at: float
+    kind: str
+    argument: str = ""
+    applied: bool = True
+    state: str = ""
+
+
+type Event = RequestSeen | Faulted | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed

@@ -23,6 +23,7 @@ from mcp_wiretap.trace.events import (
     AnswerPassed,
     Event,
     ExchangeEnded,
+    Faulted,
     RequestSeen,
     RequestSent,
     ResponseStarted,
@@ -44,9 +45,22 @@ from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Claim, Endpoint, Exchange, Kind, Message, Process, ServerEvidence, Session, Stream, StreamItem
+from mcp_wiretap.trace.model import (
+    Claim,
+    Endpoint,
+    Exchange,
+    Fault,
+    Kind,
+    Message,
+    Process,
+    ServerEvidence,
+    Session,
+    Stream,
+    StreamItem,
+)
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
+from mcp_wiretap.trace.operations.reactions import Reactions
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
@@ -109,6 +123,7 @@ TRACKERS: tuple[type[Tracker], ...] = (
     StdioLines,
     Gists,
     Promises,
+    Reactions,
     ContextCost,
 )
 
@@ -192,6 +207,8 @@ class Inspector:
                 self._answered_here(event)
             case AnswerPassed():
                 self._answer_passed(event)
+            case Faulted():
+                self._faulted(event)
         own = self._changed.pop(event.flow, None)
         changed = [own, *self._changed.values()] if own is not None else list(self._changed.values())
         self._changed.clear()
@@ -376,6 +393,15 @@ class Inspector:
             tracker.sent(exchange, side)
         mirror.check(side)
         claim.settle(side)
+
+    def _faulted(self, event: Faulted) -> None:
+        """A fault was put in: what its client does next is watched."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or (exchange.released and exchange.fault is None):
+            return
+        exchange.fault = Fault(event.kind, event.argument, event.applied, event.state)
+        self.tracker(Reactions).faulted(exchange, exchange.fault)
+        self.touched(exchange)
 
     def _answered_here(self, event: AnsweredHere) -> None:
         """The answer is somebody's at the proxy: the server is not judged by it."""
