@@ -1466,7 +1466,7 @@ def input_required_as_text(message: Message) -> Iterator[Finding]:
         text = block.get("text") if isinstance(block, dict) else None
         if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.lstrip().startswith("{"):
             continue
-        if not any(word in text for word in ("input_required", "inputRequests", "requestState")):
+        if "input_required" not in text and "inputRequests" not in text and "requestState" not in text:
             continue
         value = read_text(text).value
         if not isinstance(value, dict):

@@ -9,6 +9,7 @@ import pytest
 from mcp_types import methods, version
 
 from mcp_wiretap.trace.schema import fits, plain, reading
+from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap_rules import members, shapes
 
@@ -28,7 +29,24 @@ RESULTS: dict[str, dict[str, Any]] = {
     "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "a{b}", "name": "n", "title": "t"}], **_HINTS},
     "tools/list": {"tools": [{"name": "t", "inputSchema": {"type": "object"}, "description": "d"}], "nextCursor": "c", **_HINTS},
 }
-ODD: list[Any] = [None, 1, 1.5, True, "x", "", [], {}, ["a"], [None], {"a": 1}, [{}], "user", 10**30]
+ODD: list[Any] = [
+    None,
+    1,
+    1.5,
+    jsonrpc.ExactFloat("1.50"),
+    jsonrpc.ExactFloat("2.0"),
+    True,
+    "x",
+    "",
+    [],
+    {},
+    ["a"],
+    [None],
+    {"a": 1},
+    [{}],
+    "user",
+    10**30,
+]
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from mcp_wiretap.trace.facts import Fact
 from mcp_wiretap.trace.finding import RANK, Evidence, Finding, Party, Silence, Unchecked
 from mcp_wiretap.trace.model import Exchange, Message, StreamItem
 from mcp_wiretap.wire import revision as rev
-from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.pace import breathe, paced
 from mcp_wiretap.wire.secret import concealed
 
 _MOST_FIRST = 20_000  # endpoints and clients for which a once-rule has spoken
@@ -143,15 +143,12 @@ class RuleBook:
             entries = table.entries(fact, exchange, careful=True)
         if exchange.judged is not None:
             entries = [entry for entry in entries if entry.rule.party in (exchange.judged, "either")]
-        large = exchange.large
-        for _, check, found, cap, note in entries:
-            if large:
-                breathe()
+        for _, check, found, cap, note in paced(entries, 1) if exchange.large else entries:
             try:
                 findings = check(fact)
-                if not findings:
-                    continue
-                for heard, finding in enumerate(findings, 1):
+                heard = 0
+                for finding in findings or ():
+                    heard += 1  # noqa: SIM113 - a generator is run inside this frame only where it is looped over itself
                     _check_form(finding)
                     if isinstance(finding, Unchecked):
                         _leave(exchange, finding)

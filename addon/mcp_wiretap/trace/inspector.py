@@ -80,7 +80,7 @@ from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import form, jsonrpc
 from mcp_wiretap.wire.coding import Decoder, decode_body
 from mcp_wiretap.wire.headers import Fields
-from mcp_wiretap.wire.pace import breathe
+from mcp_wiretap.wire.pace import breathe, paced
 from mcp_wiretap.wire.secret import KnownSecrets, knowing
 from mcp_wiretap.wire.sse import SseEvent, SseParser
 
@@ -869,9 +869,7 @@ class Inspector:
 
     def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T, of: Exchange) -> None:
         breathe()
-        for hook in hooks:
-            if of.large:
-                breathe()
+        for hook in paced(hooks, 1) if of.large else hooks:
             told = hook(thing)
             if told:
                 for changed in told:

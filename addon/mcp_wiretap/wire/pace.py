@@ -5,7 +5,7 @@ of `resting`, and takes it up again later: it goes on as if nothing had happened
 depend on where the rests are.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 _EVERY = 16  # items between two offers to rest
@@ -30,9 +30,9 @@ def resting(rest: Callable[[], None]) -> Iterator[None]:
         _rest = before
 
 
-def paced[T](items: Collection[T]) -> Iterator[T]:
+def paced[T](items: Iterable[T], every: int = _EVERY) -> Iterator[T]:
     """The items of what a message holds (a list of tools may have fifty thousand), with rests between them."""
     for number, item in enumerate(items):
-        if number % _EVERY == 0 and _rest is not None:
+        if number % every == 0 and _rest is not None:
             _rest()
         yield item

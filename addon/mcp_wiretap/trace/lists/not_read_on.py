@@ -46,7 +46,7 @@ class UnreadPages(Tracker):
     def _asked(self, exchange: Exchange, message: Message) -> None:
         if message.method in LISTS and message.params.get("cursor") is not None:
             self._follows.put(_who(exchange), True)
-        elif message.method in _USES and not self._follows.get(_who(exchange)):
+        elif len(self._left) and message.method in _USES and not self._follows.get(_who(exchange)):
             for left in (self._left.get((exchange.endpoint.url, *_who(exchange))) or {}).values():
                 if len(left.flows) >= LISTINGS:
                     exchange.facts[NOT_READ_ON] = left

@@ -23,7 +23,7 @@ _LONGEST_NUMBER = 1_600  # bits
 _SIMPLE: dict[str, Yes] = {
     "string": lambda value: type(value) is str,
     "integer": lambda value: type(value) is int,
-    "number": lambda value: type(value) is int or type(value) is float,
+    "number": lambda value: type(value) is int or isinstance(value, float),
     "boolean": lambda value: type(value) is bool,
     "null": lambda value: value is None,
 }
@@ -78,7 +78,7 @@ def _is_small(value: Any, most: int) -> bool:
         elif kind is int:
             if current.bit_length() > _LONGEST_NUMBER:
                 return False
-        elif kind is float:
+        elif isinstance(current, float):
             if not isfinite(current):
                 return False
         elif kind is not bool and current is not None:
@@ -158,7 +158,7 @@ class _Maker:
 
         def fits(value: Any) -> bool:
             if type(value) is not dict:
-                return not only and (value is None or type(value) in (str, int, float, bool, list))
+                return not only and (value is None or isinstance(value, str | int | float | list))
             if not required <= value.keys():
                 return False
             for name, inner in value.items():
@@ -177,9 +177,9 @@ def _anything(value: Any) -> bool:
 def _bound(keyword: str, bound: float) -> Yes:
     match keyword:
         case "minimum":
-            return lambda value: (type(value) is int or type(value) is float) and value >= bound
+            return lambda value: (type(value) is int or isinstance(value, float)) and value >= bound
         case "maximum":
-            return lambda value: (type(value) is int or type(value) is float) and value <= bound
+            return lambda value: (type(value) is int or isinstance(value, float)) and value <= bound
         case "minLength":
             return lambda value: type(value) is str and len(value) >= bound
         case "maxLength":

@@ -64,7 +64,12 @@ def refusal(exchange: Exchange) -> Message | None:
 
 def posted(exchange: Exchange) -> Message | None:
     """The JSON-RPC error that the client posted, as its answer to a request of the server."""
-    return next((m for m in exchange.sent if m.rpc.kind == "error"), None) if exchange.request is None else None
+    if exchange.request is not None:
+        return None
+    for message in exchange.sent:
+        if message.rpc.kind == "error":
+            return message
+    return None
 
 
 def message_words(error: Message) -> str:

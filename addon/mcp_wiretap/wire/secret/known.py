@@ -201,10 +201,8 @@ class KnownSecrets:
         if "@" in text and ":/" in text:
             self._learn_urls(text)
         lower = text.lower().replace(_NONE, "")
-        for hint in _HINTS:
-            if hint in lower:
-                self._learn_members(text)
-                return
+        if any(map(lower.__contains__, _HINTS)):
+            self._learn_members(text)
 
     def _learn_members(self, text: str) -> None:
         for number, match in enumerate(_MEMBER.finditer(text)):
