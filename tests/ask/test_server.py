@@ -38,8 +38,8 @@ async def test_recordings_and_rules_are_resources_and_questions_are_prompts():
         assert uris == {"wiretap://trace/1", "wiretap://rules"}
         for uri in (*uris, "wiretap://rule/HDR004"):
             assert (await client.read_resource(uri)).contents[0].text  # type: ignore[union-attr]
-        names = {prompt.name for prompt in (await client.list_prompts()).prompts}
-        assert names == set(PROMPTS)
+        prompts = (await client.list_prompts()).prompts
+        assert {prompt.name for prompt in prompts} == set(PROMPTS) and all(prompt.description for prompt in prompts)
         got = await client.get_prompt("why-did-my-last-call-fail", {"tool": "echo"})
         assert 'tool="echo"' in got.messages[0].content.text  # type: ignore[union-attr]
 

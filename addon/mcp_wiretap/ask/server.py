@@ -248,7 +248,10 @@ class _Asked:
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         argument = types.PromptArgument(name="tool", description="only calls of this tool", required=False)
-        prompts = [types.Prompt(name=name, title=title, arguments=[argument]) for name, (title, _) in PROMPTS.items()]
+        prompts = [
+            types.Prompt(name=name, title=title, description=f"{title}, with the tools of mcp-wiretap", arguments=[argument])
+            for name, (title, _) in PROMPTS.items()
+        ]
         return types.ListPromptsResult(prompts=prompts)
 
     async def prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
