@@ -46,6 +46,30 @@ CAUSES = {
         + refused(-32021, message="needs elicitation", data={"requiredCapabilities": {"elicitation": {}}}),
         ["-32021", "needs elicitation"],
     ),
+    "a version that the server does not speak": (
+        "modern tools/list\n"
+        + refused(-32022, message="Unsupported protocol version", data={"supported": ["2025-11-25"], "requested": "2026-07-28"}),
+        ["-32022", "«Unsupported protocol version»"],
+    ),
+    "a header that is missing": (
+        'modern tools/call {"name": "echo", "arguments": {}}\n  -header Mcp-Method\n'
+        + refused(-32020, message="Mcp-Method is missing"),
+        ["HDR003", "by the client", "fix:"],
+    ),
+    "a retry with another state": (
+        ROUNDS.replace("answers state-of-the-first-round", "answers another-state").replace(
+            '-> result {"content": []}', "-> error -32602"
+        ),
+        ["MRT", "by the client"],
+    ),
+    "a header fault that the server let pass": (
+        WRONG_NAME.replace("-> error -32020", '-> result {"content": []}'),
+        ["HTS011", "by the server"],
+    ),
+    "an answer that is no JSON-RPC": (
+        'modern tools/call {"name": "x", "arguments": {}}\n  -> 200 application/json {"ok": true}\n',
+        ["by the server"],
+    ),
 }
 
 

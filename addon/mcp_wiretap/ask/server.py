@@ -1,10 +1,10 @@
 """The MCP server behind which the inspector can be asked, on the official SDK: both eras, stdio and HTTP.
 
-Tools only read, but for `replay`, which is there where the user named the server to play against.
+Tools only read, but for `replay` and `probe`, which are there where the user named the server to send to.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ HELD_MS = 60_000  # lists and rules stay as they are while the server runs; what
 
 type Context = ServerRequestContext[Any, Any]
 type Run = Callable[[Callable[[], str]], Awaitable[str]]  # makes an answer
-type Replay = Callable[[str], Awaitable[str]]  # plays the operation of a flow once more; the outcome in words
+type Action = Callable[[str], Awaitable[str]]  # sends something about a flow to the server that the user named; the outcome
 
 
 class _Arguments(BaseModel):
@@ -114,6 +114,18 @@ TOOLS = {
         answers.compare,
     ),
 }
+ACTIONS = {
+    "replay": (
+        "Replay",
+        "Ask the server that the user named once more what a flow asked, and say what differs in the answer.",
+    ),
+    "probe": (
+        "Probe",
+        "Send to the server that the user named what was answered well in the recording, with one thing changed each time, and "
+        "say what it does not refuse and must. Up to 100 requests; lists, reads and prompts, and tools that are annotated as "
+        "read-only.",
+    ),
+}
 PROMPTS = {
     "why-did-my-last-call-fail": (
         "Find out why the newest call failed",
@@ -138,10 +150,10 @@ async def at_once(make: Callable[[], str]) -> str:
     return make()
 
 
-def server(of: Traces, replay: Replay | None = None, run: Run = at_once) -> Server[Any]:
-    """The server. `replay`: the user allows to play operations once more, and this is how. `run`: how answers are made where
-    others wait for the same loop."""
-    asked = _Asked(of, replay, run)
+def server(of: Traces, actions: Mapping[str, Action] | None = None, run: Run = at_once) -> Server[Any]:
+    """The server. `actions`: what of ACTIONS the user allows, and how it is done. `run`: how answers are made where others wait
+    for the same loop."""
+    asked = _Asked(of, actions or {}, run)
     made: Server[Any] = Server(
         NAME,
         version=__version__,
@@ -170,13 +182,12 @@ def server(of: Traces, replay: Replay | None = None, run: Run = at_once) -> Serv
 class _Asked:
     """The handlers."""
 
-    def __init__(self, of: Traces, replay: Replay | None, run: Run) -> None:
+    def __init__(self, of: Traces, actions: Mapping[str, Action], run: Run) -> None:
         self._of = of
         self._run = run
-        self._replay = replay
+        self._actions = actions
         self.schemas = {name: tool.arguments.model_json_schema() for name, tool in TOOLS.items()}
-        if replay is not None:
-            self.schemas["replay"] = Flow.model_json_schema()
+        self.schemas |= {name: Flow.model_json_schema() for name in actions}
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         reads = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -186,20 +197,19 @@ class _Asked:
             )
             for name, tool in TOOLS.items()
         ]
-        if self._replay is not None:
-            plays = types.ToolAnnotations(
-                read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+        sends = types.ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True)
+        tools += [
+            types.Tool(
+                name=name, title=ACTIONS[name][0], description=ACTIONS[name][1], input_schema=_schema(Flow), annotations=sends
             )
-            what = "Ask the server that the user named once more what a flow asked, and say what differs in the answer."
-            tools.append(
-                types.Tool(name="replay", title="Replay", description=what, input_schema=_schema(Flow), annotations=plays)
-            )
+            for name in self._actions
+        ]
         return types.ListToolsResult(tools=tools)
 
     async def call(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = TOOLS.get(params.name)
-        replays = params.name == "replay" and self._replay is not None
-        if tool is None and not replays:
+        action = self._actions.get(params.name)
+        if tool is None and action is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         try:
             given = (tool.arguments if tool is not None else Flow).model_validate(params.arguments or {})
@@ -209,9 +219,9 @@ class _Asked:
             if tool is not None:
                 named = {_name(key): value for key, value in given.model_dump().items()}
                 return _text(await self._run(partial(tool.answer, self._of, **named)))
-            assert self._replay is not None
+            assert action is not None
             assert isinstance(given, Flow)
-            return _text(await self._replay(given.flow))
+            return _text(await action(given.flow))
         except Unknown as error:
             return _refused(str(error))
 

@@ -1,7 +1,7 @@
 """The traces that are asked about, and how an exchange is found in them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from mcp_wiretap.compare.profile import Profile
@@ -39,9 +39,6 @@ class Traces(Protocol):
         """The rules by id."""
 
 
-type Again = Callable[[Exchange], str]
-
-
 @dataclass(slots=True)
 class Held:
     """Traces that are held in memory: recordings."""
@@ -49,7 +46,6 @@ class Held:
     all: list[Trace]
     known: Mapping[str, Rule]
     read_again: Callable[[Trace, Exchange], Subject | None]
-    again: Again | None = field(default=None)  # plays an exchange against a server; None: not allowed
 
     def traces(self) -> list[Trace]:
         return self.all

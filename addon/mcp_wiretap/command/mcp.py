@@ -19,11 +19,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-token", action="store_true", help="with --http: let any program of this machine ask, without the bearer token"
     )
+    parser.add_argument("--to", metavar="URL", help="also offer the tools `replay` and `probe`, which send to this server")
     parser.add_argument(
-        "--to", metavar="URL", help="also offer the tool `replay`, which asks this server again what a flow asked"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="with --to: replay also tools that are not annotated as read-only or idempotent"
+        "--yes", action="store_true", help="with --to: call also tools that are not annotated as read-only or idempotent"
     )
     judging(parser)
 

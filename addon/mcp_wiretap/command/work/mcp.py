@@ -13,26 +13,29 @@ from mcp.server.stdio import stdio_server
 
 from mcp_wiretap.ask.http import Endpoint, Receive, Scope, Send
 from mcp_wiretap.ask.quoting import bounded, quoted_lines
-from mcp_wiretap.ask.server import Replay, server
+from mcp_wiretap.ask.server import Action, server
 from mcp_wiretap.ask.traces import Held, Trace, Unknown, find
 from mcp_wiretap.command import Refused, settings, tracing
 from mcp_wiretap.command.output import say
 from mcp_wiretap.command.tracing import Settings
 from mcp_wiretap.compare.profile import Profile
+from mcp_wiretap.probe.report import as_text
+from mcp_wiretap.probe.run import plan, prober
 from mcp_wiretap.proxy.recording import Recording
 from mcp_wiretap.proxy.replay_server import Unplayable, script_of
 from mcp_wiretap.replay.client import Client, Stopped
-from mcp_wiretap.replay.http import Place
+from mcp_wiretap.replay.http import Place, Unreachable
 from mcp_wiretap.replay.outcome import report_of
 from mcp_wiretap.replay.render import text_of
 from mcp_wiretap.replay.scope import NotChosen, conversation_id, repeated, takes_of
-from mcp_wiretap.rule import Rule
+from mcp_wiretap.rule import Rule, find_probes, find_rules
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
 from mcp_wiretap.view.subject import Subject, read_alone
 from mcp_wiretap.wire.secret import visible
 
 PATH = "/mcp"
+BUDGET = 100  # requests of one probe
 HOSTS = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 
 
@@ -41,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         tracing.check_readable(path)
     chosen = settings.read(arguments)
     held, recordings = _read(arguments.files, chosen)
-    replay = _replay(held, recordings, chosen, arguments.to, yes=arguments.yes) if arguments.to is not None else None
+    actions = _actions(held, recordings, chosen, arguments.to, yes=arguments.yes) if arguments.to is not None else {}
     if arguments.http is not None:
-        return anyio.run(_over_http, held, replay, arguments.http, not arguments.no_token)
-    anyio.run(_on_stdio, held, replay)
+        return anyio.run(_over_http, held, actions, arguments.http, not arguments.no_token)
+    anyio.run(_on_stdio, held, actions)
     return 0
 
 
@@ -80,8 +83,8 @@ def _subject(recordings: dict[str, Recording], rules: dict[str, Rule], trace: Tr
     return Subject(exchange, whole, rules=rules) if whole is not None else None
 
 
-def _replay(held: Held, recordings: dict[str, Recording], chosen: Settings, url: str, *, yes: bool) -> Replay:
-    """A function that asks the server at `url` what a flow asked. Refused where that is no URL."""
+def _actions(held: Held, recordings: dict[str, Recording], chosen: Settings, url: str, *, yes: bool) -> dict[str, Action]:
+    """What may be sent to the server at `url`: what a flow asked, or probes. Refused where that is no URL."""
     try:
         place = Place.of(url)
     except ValueError as error:
@@ -111,22 +114,44 @@ def _replay(held: Held, recordings: dict[str, Recording], chosen: Settings, url:
             ["What the server answers now, beside the recording:", *quoted_lines(text_of(report)).splitlines()], "use replay"
         )
 
-    return replay
+    async def probe(flow: str) -> str:
+        trace, exchange = find(held.traces(), flow)
+        try:
+            script, _ = script_of(recordings[trace.name].path, chosen.book())
+        except Unplayable as error:
+            raise Unknown(str(error)) from None
+        take = next((take for take in script.mcp if take.flow == exchange.flow), None)
+        endpoint = script.endpoint(take) if take is not None else None
+        if take is None or endpoint is None:
+            raise Unknown("that flow holds no call of MCP")
+        era = "modern" if take.modern else "legacy"
+        what = plan(script, find_probes(find_rules(chosen.files)), era=era, endpoint=endpoint.url)
+        if what.calls and not yes:
+            raise Unknown(f"tools would be called: {', '.join(what.calls)[:300]}. The user allows it with --yes at the start")
+        try:
+            report = await prober(what, place, chosen.book(), target=url, budget=BUDGET).run()
+        except Unreachable as error:
+            raise Unknown(str(error)) from None
+        return bounded(
+            ["What the server refuses and what it does not:", *quoted_lines("\n".join(as_text(report))).splitlines()], "use probe"
+        )
+
+    return {"replay": replay, "probe": probe}
 
 
-async def _on_stdio(held: Held, replay: Replay | None) -> None:
-    asked = server(held, replay)
+async def _on_stdio(held: Held, actions: dict[str, Action]) -> None:
+    asked = server(held, actions)
     async with stdio_server() as (incoming, outgoing):
         await asked.run(incoming, outgoing, asked.create_initialization_options())
 
 
-async def _over_http(held: Held, replay: Replay | None, port: int, guarded: bool) -> int:
+async def _over_http(held: Held, actions: dict[str, Action], port: int, guarded: bool) -> int:
     try:
         sock = socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise Refused(f"--http {port}: nothing can listen there: {error.strerror}") from None
     token = secrets.token_urlsafe(24) if guarded else None
-    endpoint = Endpoint(server(held, replay), HOSTS)
+    endpoint = Endpoint(server(held, actions), HOSTS)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
