@@ -48,6 +48,31 @@ def test_what_the_advice_names_is_what_the_modern_half_of_the_server_speaks(name
         assert new in spoken and old not in spoken
 
 
+@pytest.mark.parametrize("name", [*PAIRS, "logging"])
+def test_what_must_change_is_what_differs_between_the_two_halves_of_a_server(name, capsys):
+    """Nothing that the advice calls gone is in the modern recording, and `diff` says that the era changed."""
+    legacy, modern = (str(RECORDINGS / f"{name}-{era}-http.flow") for era in ("legacy", "modern"))
+    main(["diff", legacy, modern, "--format", "json"])
+    assert {(e["before"], e["after"]) for e in json.loads(capsys.readouterr().out)["eras"]} == {("legacy", "modern")}
+    main(["migrate", legacy, "--format", "json"])
+    changes = json.loads(capsys.readouterr().out)["endpoints"][0]["changes"]
+    gone = {change["seen"] for change in changes if change["becomes"] == ["(nothing)"] or "gone" in change["demand"]}
+    main(["audit", modern, "--format", "json", "--fail-on", "never"])
+    spoken = {flow["method"] or flow["http_method"] for flow in json.loads(capsys.readouterr().out)["flows"]}
+    assert gone and not gone & spoken
+    main(["migrate", modern, "--format", "json"])
+    (told,) = json.loads(capsys.readouterr().out)["endpoints"]
+    assert told["changes"] == [] and told["modern_exchanges"] > 0
+
+
+def test_the_level_of_logs_moves_into_each_request(capsys):
+    main(["migrate", str(RECORDINGS / "logging-legacy-http.flow"), "--format", "json"])
+    changes = {change["seen"]: change for change in json.loads(capsys.readouterr().out)["endpoints"][0]["changes"]}
+    assert "io.modelcontextprotocol/logLevel" in changes["logging/setLevel"]["becomes"][0]
+    asked = [take.request.meta for take in recorded("logging-modern-http").mcp if take.request is not None]
+    assert any("io.modelcontextprotocol/logLevel" in meta for meta in asked)
+
+
 @asynccontextmanager
 async def served(name):
     config = load(CONFIGS / f"{name}.json")

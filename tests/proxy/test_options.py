@@ -1,5 +1,6 @@
 """Options: what they mean, and that a value that means nothing is refused in words."""
 
+import json
 import os
 
 import pytest
@@ -24,6 +25,9 @@ from tests.proxy import flows
         ("mcp_max_body", 0, "mcp_max_body: 0 is not a number above 0"),
         ("mcp_max_stream", -1, "mcp_max_stream"),
         ("mcp_max_state", 0, "mcp_max_state"),
+        ("mcp_fault", ["break tools/call"], "the kinds are"),
+        ("mcp_faults", "/nowhere/faults.toml", "cannot be read"),
+        ("mcp_baseline", "/nowhere/baseline.json", "cannot be read"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_refused(option, value, says):
@@ -197,3 +201,33 @@ def test_an_option_of_another_addon_is_not_told(caplog):
         options.tell_unknown(context.options)
         assert not caplog.records
         assert context.options.mcp_ofanother == "x"
+
+
+def test_live_traffic_is_held_to_a_baseline(tmp_path):
+    accepted = {
+        "baseline": 1,
+        "endpoints": {"http://mcp.example:8000/mcp": {"tools": {"echo": {"name": "echo", "description": "was"}}}},
+    }
+    (tmp_path / "baseline.json").write_text(json.dumps(accepted))
+    with flows.proxy() as addon:
+        addon.context.configure(addon, mcp_baseline=str(tmp_path / "baseline.json"))
+        flow = flows.live(flows.request("tools/list", {}))
+        addon.request(flow)
+        tools = [{"name": "echo", "description": "is", "inputSchema": {"type": "object"}}]
+        flow.response = flows.response(flows.result({"tools": tools, "ttlMs": 0, "cacheScope": "private"}))
+        addon.responseheaders(flow)
+        addon.response(flow)
+        assert "DRF004" in flow.metadata["mcp.rules"] and "DRF002" in flow.metadata["mcp.rules"]
+
+
+def test_questions_to_the_inspector_itself_are_not_inspected(monkeypatch):
+    with flows.proxy() as addon:
+        addon.context.options.add_option("web_port", int, 8081, "")
+        addon.context.options.add_option("web_host", str, "127.0.0.1", "")
+        monkeypatch.setattr(addon.context.master, "app", object(), raising=False)
+        for host, port, seen in (("127.0.0.1", 8081, False), ("127.0.0.1", 8082, True), ("mcp.example", 8081, True)):
+            flow = flows.live()
+            flow.request.host, flow.request.port, flow.request.path = host, port, "/mcp/rpc"
+            addon.requestheaders(flow)
+            addon.request(flow)
+            assert bool(flow.comment) is seen, (host, port)
