@@ -24,6 +24,7 @@ column 0 begins an exchange; indented lines say more about it; `->` lines are th
       client NAME                                                 another client: connection, Authorization, clientInfo
       answers STATE|- KEY...                                      a retry: requestState, an accepted empty form for each KEY
       capabilities JSON | version V | session ID                  of the envelope; of envelope and header; Mcp-Session-Id
+      fault KIND[:ARGUMENT]                                       a fault of mcp_fault was put into it
       path PATH or URL                                            default http://server.example:80/mcp
       after SECONDS                                               starts so long after what came before (default 1)
       label NAME
@@ -67,7 +68,17 @@ from urllib.parse import urlsplit
 
 from mcp_wiretap.stdio.lines import CANCELLED, Step
 from mcp_wiretap.stdio.session import PROCESS, STDERR, Session
-from mcp_wiretap.trace.events import EndedBy, Event, ExchangeEnded, ProcessEnd, RequestSeen, ResponseStarted, StreamData
+from mcp_wiretap.trace.events import (
+    AnsweredHere,
+    EndedBy,
+    Event,
+    ExchangeEnded,
+    Faulted,
+    ProcessEnd,
+    RequestSeen,
+    ResponseStarted,
+    StreamData,
+)
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.headers import Fields, encode
 
@@ -101,6 +112,7 @@ class _Exchange:
     url: str = URL
     authority: str | None = None
     reverse: bool = False
+    fault: str = ""
     client: str = ""
     after: float = 1.0
     began: bool = False  # the request was emitted
@@ -231,6 +243,7 @@ class _Reader:
             "after",
             "authority",
             "reverse",
+            "fault",
         }
         version, capabilities, envelope, sets_params = rev.MODERN_FROM, {}, True, None
         session_id: str | None = None
@@ -254,6 +267,8 @@ class _Reader:
                 exchange.authority = rest
             elif word == "reverse":
                 exchange.reverse = True
+            elif word == "fault":
+                exchange.fault = rest
             elif word == "label":
                 self.labels[rest] = exchange
         chosen = any(word == "version" for _, word, _ in changes)
@@ -365,6 +380,13 @@ class _Reader:
                 exchange.reverse,
             )
         )
+        if exchange.fault:
+            kind, _, argument = exchange.fault.partition(":")
+            self.events.append(
+                Faulted(exchange.flow, self.now, kind, argument, state="state-of-the-fault" if kind == "ask" else "")
+            )
+            if kind in ("error", "status", "ask", "drop"):
+                self.events.append(AnsweredHere(exchange.flow, self.now, "fault"))
 
     # The server's side
 

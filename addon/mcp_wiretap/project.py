@@ -17,6 +17,15 @@ are not read, and the rule files that it names run only where the user has allow
     endpoint = "old.example.com/mcp"    # without it every endpoint
     reason = "the gateway strips it; ticket 4711"
 
+    [contract]                          # what you hold servers to; what breaks it is a finding (CON001 to CON005)
+    expect_tools = ["deploy"]           # some server must offer it
+    forbid_tools = ["delete_*"]
+    max_ms = {"tools/call" = 5000, "report" = 60000}    # by method or tool
+    max_failures = 0.1                  # share of tool calls
+    max_definitions = 50000             # bytes of a server's tool definitions
+    max_result = 20000                  # bytes of one tool result
+    baseline = "mcp-baseline.json"      # what was accepted of servers (`mcp-wiretap baseline`); drift is DRF001 to DRF006
+
     [gate]                              # as mcp_gate, in a proxy: the first line that fits decides
     lines = ["headers", "allow tools/call get_*", "deny tools/call *"]
 """
@@ -24,6 +33,7 @@ are not read, and the rule files that it names run only where the user has allow
 import json
 import os
 import shlex
+import stat
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -33,14 +43,17 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcp_wiretap import expectation, selection
+from mcp_wiretap.compare import baseline
 from mcp_wiretap.expectation import ExpectedEra
 from mcp_wiretap.rule import Rule, RuleFile, Silence
 from mcp_wiretap.steering import GateLine, parse_gate
+from mcp_wiretap.trace.promised import Contract, Offer
 from mcp_wiretap.trust import NotOurs, Trusted, digest, read_own
 from mcp_wiretap.wire.secret import shown, visible
 
 FILE = "wiretap.toml"
 TABLE = "[tool.mcp-wiretap]"
+LARGEST_BASELINE = 64 << 20  # bytes
 _REPOSITORY = (".git", ".hg", ".jj")  # what the root of a repository has in it
 
 
@@ -60,6 +73,8 @@ class Project:
     expect: list[tuple[str, ExpectedEra]] = field(default_factory=list)
     silences: list[Silence] = field(default_factory=list)
     gate: list[GateLine] = field(default_factory=list)
+    contract: Contract = field(default_factory=Contract)
+    baseline: Path | None = None
     passed_over: list[str] = field(default_factory=list)  # nearer project files that were not read, and why; one line each
 
     def check_rules(self, rules: Iterable[Rule], *, complete: bool = True) -> None:
@@ -111,11 +126,22 @@ class _Silence(_Strict):
     endpoint: str = "*"
 
 
+class _Contract(_Strict):
+    expect_tools: list[str] = []
+    forbid_tools: list[str] = []
+    max_ms: dict[str, Annotated[float, Field(gt=0)]] = {}
+    max_failures: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_definitions: Annotated[int, Field(gt=0)] | None = None
+    max_result: Annotated[int, Field(gt=0)] | None = None
+    baseline: str | None = None
+
+
 class _File(_Strict):
     rules: _Rules = _Rules()
     expect: dict[str, str] = {}
     silence: list[_Silence] = []
     gate: _Gate = _Gate()
+    contract: _Contract = _Contract()
 
 
 def load(directory: Path) -> Project:
@@ -172,6 +198,27 @@ def read_pyproject(path: Path) -> Project | None:
     if table is None:
         return None
     return _project(path, table, digest(json.dumps(table, sort_keys=True, default=str).encode()))
+
+
+def load_baseline(path: Path | None) -> dict[str, Offer]:
+    """What a baseline says was accepted of servers; nothing without a path. It is data, whoever wrote it. ProjectError, naming
+    the path, where it cannot be used."""
+    if path is None:
+        return {}
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ProjectError(f"{path} is no regular file")
+            content = file.read(LARGEST_BASELINE + 1)
+    except OSError as error:
+        raise ProjectError(f"{path} cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST_BASELINE:
+        raise ProjectError(f"{path} is larger than {LARGEST_BASELINE >> 20} MB")
+    try:
+        return baseline.read(content)
+    except baseline.NotABaseline as why:
+        raise ProjectError(f"{path}: {why}") from None
 
 
 def _content(path: Path) -> bytes:
@@ -292,11 +339,40 @@ def _project(path: Path, table: object, content: str) -> Project:
             gate.append(parse_gate(line))
         except ValueError as error:
             raise ProjectError(f"{path}: gate.lines[{number}]: {error}") from None
-    return Project(path, file.rules.files, content, file.rules.select, file.rules.ignore, entries, silences, gate)
+    held = file.contract
+    contract = Contract(
+        tuple(held.expect_tools),
+        tuple(held.forbid_tools),
+        tuple(held.max_ms.items()),
+        held.max_failures,
+        held.max_definitions,
+        held.max_result,
+    )
+    return Project(
+        path,
+        file.rules.files,
+        content,
+        file.rules.select,
+        file.rules.ignore,
+        entries,
+        silences,
+        gate,
+        contract,
+        path.parent / held.baseline if held.baseline is not None else None,
+    )
 
 
 _KNOWN = {
-    (): ("rules", "expect", "silence", "gate"),
+    (): ("rules", "expect", "silence", "gate", "contract"),
+    ("contract",): (
+        "expect_tools",
+        "forbid_tools",
+        "max_ms",
+        "max_failures",
+        "max_definitions",
+        "max_result",
+        "baseline",
+    ),
     ("gate",): ("lines",),
     ("rules",): ("select", "ignore", "files"),
     ("silence",): ("rule", "endpoint", "reason"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_wiretap.rule import Finding, evidence, rule
+from mcp_wiretap.rule import Evidence, Finding, evidence, rule
 from mcp_wiretap.trace.model import Message
 from mcp_wiretap.wire import revision as rev
 
@@ -27,7 +27,7 @@ def _used(message: Message, capability: str, method: str) -> Iterator[Finding]:
             place = message.place("params", "_meta", rev.CLIENT_CAPABILITIES, capability)
             yield Finding(
                 f"the client declares {capability}, which is deprecated",
-                [evidence(place, "declared")],
+                [Evidence(place, "declared")],
                 party="client",
                 once="client",
             )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mcp_wiretap.rule import Severity
 from mcp_wiretap.trace.schema.fits import kind_of
@@ -43,16 +43,23 @@ class Problem(NamedTuple):
 
 def of_params(method: str, revision: str | None, params: Any) -> list[Problem]:
     """What is wrong with the params of a request or notification. Nothing for methods that the revision does not have."""
-    table = _table(revision) if revision in rev.KNOWN else None
-    entry = table["params"].get(method) if table is not None else None
-    return _problems(str(revision), ("params", method), entry["node"], params) if entry is not None else []
+    known = _judges(revision, "params").get(method) if revision in rev.KNOWN else None
+    return known.problems(params) if known is not None else []
 
 
 def of_result(method: str, revision: str | None, result: Any, kind: str = "") -> list[Problem]:
     """What is wrong with a result; `kind` is `task` or `input_required` where it is not that of the method itself."""
-    table = _table(revision) if revision in rev.KNOWN else None
-    node = table["results"].get(kind or method) if table is not None else None
-    return _problems(str(revision), ("result", kind or method), node, result) if node is not None else []
+    known = _judges(revision, "results").get(kind or method) if revision in rev.KNOWN else None
+    return known.problems(result) if known is not None else []
+
+
+def fits_result(method: str, revision: str, result: Any) -> bool:
+    """Whether a complete result is known to fit."""
+    known = _judges(revision, "results").get(method)
+    try:
+        return known is not None and known.fits(result)
+    except RecursionError:
+        return False
 
 
 def places(revision: str) -> Iterator[tuple[str, str]]:
@@ -68,23 +75,38 @@ def _table(revision: str | None) -> dict[str, Any]:
     return table
 
 
-@cache
-def _compiled(revision: str, key: tuple[str, str]) -> Fits:
-    """Whether a value fits, as quickly as it can be told: most values do."""
-    table = _table(revision)
-    node = table["params"][key[1]]["node"] if key[0] == "params" else table["results"][key[1]]
-    return _Compiler(table["definitions"]).fits(node)
+class _Judge:
+    """What judges the params of a method, or its result. `_fits` tells whether a value fits, as quickly as it can be told: most
+    values do."""
 
+    __slots__ = ("_definitions", "_fits", "_node")
 
-def _problems(revision: str, key: tuple[str, str], node: Node, value: Any) -> list[Problem]:
-    try:
-        if _compiled(revision, key)(value):
+    def __init__(self, node: Node, definitions: dict[str, Node]) -> None:
+        self._node, self._definitions = node, definitions
+        self._fits: Fits | None = None
+
+    def fits(self, value: Any) -> bool:
+        fits = self._fits
+        if fits is None:
+            fits = self._fits = _Compiler(self._definitions).fits(self._node)
+        return fits(value)
+
+    def problems(self, value: Any) -> list[Problem]:
+        try:
+            if (self._fits or self.fits)(value):
+                return []
+        except RecursionError:
             return []
-    except RecursionError:
-        return []
-    found: list[Problem] = []
-    _Explainer(_table(revision)["definitions"], found).explain(node, value, (), required=True)
-    return found[:MOST_PROBLEMS]
+        found: list[Problem] = []
+        _Explainer(self._definitions, found).explain(self._node, value, (), required=True)
+        return found[:MOST_PROBLEMS]
+
+
+@cache
+def _judges(revision: str | None, which: Literal["params", "results"]) -> dict[str, _Judge]:
+    table = _table(revision)
+    nodes = {name: entry["node"] for name, entry in table["params"].items()} if which == "params" else table["results"]
+    return {name: _Judge(node, table["definitions"]) for name, node in nodes.items()}
 
 
 def _members(node: Node, definitions: dict[str, Node]) -> dict[str, Node]:

@@ -313,6 +313,11 @@ def _metas(message: Message) -> Iterator[tuple[tuple[str | int, ...], dict[str, 
 
 def _unknown_keys(message: Message) -> list[tuple[tuple[str | int, ...], str]]:
     """The keys of every `_meta` object that no revision defines, each with the place of its object."""
+    rpc = message.rpc
+    if rpc.meta.keys() <= KNOWN_KEYS:
+        top = rpc.result if rpc.kind == "result" else rpc.params
+        if not isinstance(top, dict) or _HOLDERS.isdisjoint(top):
+            return []
     return [(steps, key) for steps, meta in _metas(message) for key in list(meta)[:_MOST_METAS] if key not in KNOWN_KEYS]
 
 

@@ -1,7 +1,7 @@
 """RPC: the JSON-RPC envelope and its error codes (2026-07-28 basic/index#messages and the transport's message rules)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mcp_wiretap.rule import Evidence, Finding, Severity, evidence, rule
 from mcp_wiretap.trace.finding import Party
@@ -1576,7 +1576,7 @@ def answer_not_jsonrpc(exchange: Exchange) -> Iterator[Finding]:
     spec="2026-07-28 schema",
     sorts=("request", "notification", "result"),
 )
-def message_members(message: Message) -> Iterator[Finding]:
+def message_members(message: Message) -> Iterable[Finding]:
     """The params of requests and notifications, and results, have the members that the schema of their revision demands, each of the
     right type. Members that the schema does not have are allowed. What another rule has said of a member is not said again.
 
@@ -1599,8 +1599,10 @@ def message_members(message: Message) -> Iterator[Finding]:
           -> result {"tools": []}
     """
     top, problems = _judged(message)
-    if not problems:
-        return
+    return _misfits(message, top, problems) if problems else ()
+
+
+def _misfits(message: Message, top: str, problems: list[members.Problem]) -> Iterator[Finding]:
     told = _told(message)
     placed = [(problem, message.place(top, *problem.steps)) for problem in problems if problem.steps]
     left = [(problem, place) for problem, place in placed if not _was_told(place, told)]

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from types import UnionType
-from typing import Any, NamedTuple, get_args
-
-from mcp_types import methods
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from mcp_wiretap.rule import Severity
 from mcp_wiretap.trace.schema.fits import kind_of
+from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import dumps
 from mcp_wiretap.wire.secret import one_line
+from mcp_wiretap_rules import members
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
 
 type Steps = tuple[str | int, ...]
 
@@ -39,8 +41,21 @@ _ELSEWHERE = frozenset(
         "structuredContent",
     }
 )
-# Results and members that other families judge whole: RES005 and RES006, RES013, PMT003, RSC003.
-_OTHER_METHODS = frozenset({"server/discover", "initialize", "subscriptions/listen"})
+# Methods whose results are judged here. (Others are judged whole by other families: RES005 and RES006, RES013.)
+_MODELLED = frozenset(
+    {
+        "completion/complete",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "tools/list",
+    }
+)
+_OF_ANY_SHAPE = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})  # any object will do
+_MODELLED_LEGACY = _MODELLED | _OF_ANY_SHAPE
+# Members that other families judge whole: PMT003, RSC003.
 _OTHER_PARTS = frozenset({("tools/call", "content"), ("prompts/get", "messages"), ("resources/read", "contents")})
 # What each method lists.
 _LISTED = {
@@ -71,14 +86,12 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
             yield Problem(("isError",), f"isError is {kind_of(result['isError'])}, not true or false", result["isError"])
         yield from _nulls(result, listed)
         return
-    if revision is None or (method, revision) not in methods.SERVER_RESULTS or method in _OTHER_METHODS:
-        return  # before the cache: methods and revisions are the other side's choice
-    adapter = _adapter(method, revision)
-    try:
-        adapter.validate_python(_bounded(result, listed), strict=True, by_name=False)
-    except ValidationError as error:
+    if revision not in rev.KNOWN or method not in (_MODELLED if revision in rev.MODERN else _MODELLED_LEGACY):
+        return
+    # The table of members is quick, and as strict; the models take half a second to load, and say what is wrong.
+    if method not in _OF_ANY_SHAPE and not members.fits_result(method, max(revision, _OLDEST), result):
         found = 0
-        for details in error.errors(include_url=False, include_context=True, include_input=True):
+        for details in _flaws(_adapter(method, revision), _bounded(result, listed)):
             problem = _problem(method, result, details)
             if problem is not None:
                 yield problem
@@ -88,14 +101,35 @@ def problems(method: str, revision: str | None, result: dict[str, Any]) -> Itera
     yield from _nulls(result, listed)
 
 
+def _flaws(adapter: "TypeAdapter[Any]", result: dict[str, Any]) -> "list[ErrorDetails]":
+    from pydantic import ValidationError
+
+    try:
+        adapter.validate_python(result, strict=True, by_name=False)
+    except ValidationError as error:
+        return error.errors(include_url=False, include_context=True, include_input=True)
+    return []
+
+
+_OLDEST = "2025-11-25"  # revisions before it are judged by its models
+
+
+def _models() -> Any:
+    from mcp_types import methods
+
+    return methods
+
+
 @cache
-def _adapter(method: str, revision: str) -> TypeAdapter[Any]:
+def _adapter(method: str, revision: str) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
     return TypeAdapter(_complete(method, revision))
 
 
 def _complete(method: str, revision: str) -> Any:
     """The model of the complete result; one that asks for input is not judged here."""
-    model = methods.SERVER_RESULTS[method, revision]
+    model = _models().SERVER_RESULTS[method, revision]
     return get_args(model)[0] if isinstance(model, UnionType) else model
 
 
@@ -103,7 +137,7 @@ def _complete(method: str, revision: str) -> Any:
 def members_of(method: str) -> frozenset[str]:
     """The members that tell a result of that method, in any revision; empty where there is no model, or where any object does."""
     names: set[str] = set()
-    for known, revision in methods.SERVER_RESULTS:
+    for known, revision in _models().SERVER_RESULTS:
         if known == method:
             fields = getattr(_complete(known, revision), "model_fields", {})
             names |= {field.alias or name for name, field in fields.items()}
@@ -171,7 +205,7 @@ def left_out(method: str, result: dict[str, Any]) -> str | None:
     return None
 
 
-def _problem(method: str, result: dict[str, Any], details: ErrorDetails) -> Problem | None:
+def _problem(method: str, result: dict[str, Any], details: "ErrorDetails") -> Problem | None:
     steps, value = _place(result, details["loc"])
     if not steps or any(step in _ELSEWHERE for step in steps):
         return None
@@ -211,7 +245,7 @@ _WANTED = {
 }
 
 
-def _words(kind: str, value: Any, details: ErrorDetails) -> str | None:
+def _words(kind: str, value: Any, details: "ErrorDetails") -> str | None:
     """What is wrong, in words. None where the model is stricter than JSON: 5.0 is an integer, however long."""
     if kind == "missing":
         return "is missing"

@@ -1,5 +1,6 @@
 """`mcp-wiretap extract`: the smallest recording that shows a finding, and a test that expects it."""
 
+import asyncio
 import runpy
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from mitmproxy.http import HTTPFlow
 from mcp_wiretap.cli import main
 from mcp_wiretap.export.extract import Search
 from mcp_wiretap.proxy.flow_io import flows_of
+from mcp_wiretap.proxy.replay_server import script_of
 from tests.cli.recordings import record
+from tests.replay.playing import RECORDINGS, playing, recorded
 
 MIRRORED = """
 modern server/discover {}
@@ -75,3 +78,41 @@ def test_the_search_ends_where_its_budget_does() -> None:
     search = Search(lambda flows: {"17", "63"} <= set(flows), budget=5)
     found = search.smallest([], [str(n) for n in range(100)])
     assert {"17", "63"} <= set(found) and search.exhausted
+
+
+async def test_a_test_against_a_server_replays_the_conversation_with_what_opens_it(tmp_path: Path, monkeypatch) -> None:
+    script = recorded("dual-era-http")
+    call = next(take for take in script.mcp if take.request is not None and take.request.method == "tools/call")
+    source = str(RECORDINGS / "dual-era-http.flow")
+    assert main(["extract", source, "--conversation", call.flow, "--output", str(tmp_path), "--name", "again", "--server"]) == 0
+    kept = _ids(tmp_path / "again.flow")
+    assert call.flow in kept and len(kept) < len(script.mcp)
+    async with playing(script, fast=True) as origin:
+        monkeypatch.setenv("MCP_SERVER", f"{origin}/{script.endpoints[0].split('/', 3)[3]}")
+        test = runpy.run_path(str(tmp_path / "test_again.py"))["test_again"]
+        await asyncio.to_thread(test, tmp_path)
+
+
+async def test_a_test_against_a_server_fails_where_the_server_answers_otherwise(tmp_path: Path, monkeypatch) -> None:
+    record(tmp_path / "was.flow", MIRRORED)
+    record(tmp_path / "is.flow", MIRRORED.replace('{"content": []}', '{"content": [{"type": "text", "text": "else"}]}'))
+    flows = _ids(tmp_path / "was.flow")
+    main(
+        [
+            "extract",
+            str(tmp_path / "was.flow"),
+            "--conversation",
+            flows[2],
+            "--output",
+            str(tmp_path),
+            "--name",
+            "again",
+            "--server",
+        ]
+    )
+    script, _ = script_of(tmp_path / "is.flow")
+    async with playing(script, fast=True) as origin:
+        monkeypatch.setenv("MCP_SERVER", f"{origin}/mcp")
+        test = runpy.run_path(str(tmp_path / "test_again.py"))["test_again"]
+        with pytest.raises(AssertionError):
+            await asyncio.to_thread(test, tmp_path)

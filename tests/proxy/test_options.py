@@ -189,11 +189,11 @@ def test_an_option_that_nobody_has_is_told_when_mitmproxy_runs(given, says, capl
 def test_an_option_of_another_addon_is_not_told(caplog):
     class Theirs:
         def load(self, loader):
-            loader.add_option("mcp_fault", str, "", "An option of somebody else's.")
+            loader.add_option("mcp_ofanother", str, "", "An option of somebody else's.")
 
     with taddons.context() as context:
-        context.options.set("mcp_fault=x", defer=True)
+        context.options.set("mcp_ofanother=x", defer=True)
         context.master.addons.add(Theirs(), Wiretap())
         options.tell_unknown(context.options)
         assert not caplog.records
-        assert context.options.mcp_fault == "x"
+        assert context.options.mcp_ofanother == "x"

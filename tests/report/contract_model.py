@@ -115,6 +115,20 @@ class Server(Strict):
     version: str | None
 
 
+class ToolCost(Strict):
+    name: str
+    definition: int
+    calls: int
+    results: int
+    largest: int
+
+
+class Context(Strict):
+    definitions: int
+    results: int
+    tools: list[ToolCost]
+
+
 class Endpoint(Strict):
     url: str
     transport: Literal["http", "http+sse", "stdio"]
@@ -123,6 +137,7 @@ class Endpoint(Strict):
     revisions: list[str]
     server: Server | None
     tools: list[str]
+    context: Context
 
 
 class Evidence(Strict):

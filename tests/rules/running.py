@@ -5,13 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
+from mcp_wiretap.compare import baseline
+from mcp_wiretap.compare.baseline import Offered
 from mcp_wiretap.example import read_script
 from mcp_wiretap.rule import Finding, Rule, RuleBook, endpoint_matches, find_rules
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.promised import Contract, Offer, Promised
 
-DIRECTIVES = ("fires", "silent", "only", "expect", "select")
+DIRECTIVES = ("fires", "silent", "only", "expect", "select", "contract")
 _DIRECTIVE = re.compile(rf"({'|'.join(DIRECTIVES)}):(.*)")
 
 
@@ -84,19 +87,68 @@ class Ran:
         return "\n".join(lines) or "  (no findings)"
 
 
-def run(script: str, *, select: Iterable[str] = (), expect: Iterable[str] = (), limits: Limits | None = None) -> Ran:
+LATER = "---- later\n"  # in a script: what stands above it was accepted of its servers, what stands below is seen later
+
+
+def run(
+    script: str,
+    *,
+    select: Iterable[str] = (),
+    expect: Iterable[str] = (),
+    limits: Limits | None = None,
+    promised: Promised | None = None,
+) -> Ran:
     """Run a script. `select`: rule ids or families, default all. `expect`: `PATTERN=ERA` as in mcp_era, or `ERA`."""
     wanted = [e.rpartition("=") for e in expect]
 
     def expected(url: str) -> str | None:
         return next((era for pattern, _, era in wanted if endpoint_matches(pattern, url)), None)
 
-    inspector = Inspector(RuleBook.of(installed_rules(), select=select), limits, expect=expected)
+    inspector = Inspector(RuleBook.of(installed_rules(), select=select), limits, expect=expected, promised=promised)
     for event in read_script(script):
         inspector.feed(event)
     inspector.finish()
     return Ran(inspector, list(inspector.exchanges.values()))
 
 
-def run_script(script: Script) -> Ran:
-    return run(script.text, select=script.words("select"), expect=script.words("expect"))
+def offers(script: str) -> dict[str, Offer]:
+    """What the servers of a script offer, through the file that is made of it."""
+    offered = Offered(RuleBook.of(()))
+    inspector = Inspector(offered)
+    for event in read_script(script):
+        inspector.feed(event)
+    return baseline.read(baseline.write(offered.offers).encode())
+
+
+def contract_of(lines: Iterable[str]) -> Contract:
+    """The contract of `contract:` lines: expect NAME, forbid PATTERN, longest METHOD=MS, failures SHARE, definitions BYTES,
+    result BYTES."""
+    expect, forbid, longest = list[str](), list[str](), list[tuple[str, float]]()
+    limits: dict[str, float] = {}
+    for line in lines:
+        word, _, value = line.partition(" ")
+        method, _, number = value.rpartition("=")
+        if word in ("expect", "forbid"):
+            (expect if word == "expect" else forbid).append(value)
+        elif word == "longest":
+            longest.append((method, float(number)))
+        else:
+            limits[word] = float(value)
+    definitions, result = (int(limits[word]) if word in limits else None for word in ("definitions", "result"))
+    return Contract(tuple(expect), tuple(forbid), tuple(longest), limits.get("failures"), definitions, result)
+
+
+def promised_of(script: Script, accepted: str = "") -> Promised:
+    """What the servers of a script are held to: its contract, and what they offered before, or in another script."""
+    before, later, _ = script.text.partition(LATER)
+    accepted = before if later else accepted
+    return Promised(offers(accepted) if accepted else {}, contract_of(script.directives.get("contract", ())))
+
+
+def run_script(script: Script, *, select: Iterable[str] = (), accepted: str = "") -> Ran:
+    return run(
+        script.text.rpartition(LATER)[2],
+        select=select or script.words("select"),
+        expect=script.words("expect"),
+        promised=promised_of(script, accepted),
+    )

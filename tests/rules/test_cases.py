@@ -6,7 +6,8 @@
     only: HDR004                             the exact set of ids of severity error or warning (may be empty)
     expect: modern                           what mcp_era would say: ERA, or PATTERN=ERA
     select: HDR, PAR                         the rules of this case; default: all
-    <a script in the notation of mcp_wiretap.example>
+    contract: forbid delete_*                what the user holds servers to (`running.contract_of`)
+    <a script in the notation of mcp_wiretap.example; above a line `---- later`, what was accepted of its servers>
 
 Every finding is a plain line with evidence, in every case.
 """

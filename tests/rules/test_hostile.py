@@ -13,7 +13,7 @@ from mcp_wiretap.example import read_script
 from mcp_wiretap.rule import RuleBook
 from mcp_wiretap.trace.events import Event, ExchangeEnded, RequestSeen, StreamData
 from mcp_wiretap.trace.inspector import Inspector
-from tests.rules.running import installed_rules
+from tests.rules.running import LATER, installed_rules, promised_of
 from tests.rules.test_cases import read_cases
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.cases"))
@@ -79,9 +79,9 @@ def spoil(event: Event, source: random.Random) -> Event:
 def test_no_rule_and_no_tracker_fails_on_what_should_not_be_there(path: Path) -> None:
     source = random.Random(path.stem)
     for case in read_cases(path):
-        events = read_script(case.script.text)
+        events = read_script(case.script.text.rpartition(LATER)[2])
         for _ in range(3):
-            inspector = Inspector(RuleBook.of(installed_rules()))
+            inspector = Inspector(RuleBook.of(installed_rules()), promised=promised_of(case.script))
             for event in events:
                 inspector.feed(spoil(event, source) if source.random() < 0.5 else event)
             inspector.finish()

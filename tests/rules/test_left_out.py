@@ -38,7 +38,7 @@ HIGHEST_IN_CATALOGUE = {
     "TSL": 9,
 }
 NEVER_GIVEN = {"DEP005", "DEP006", "SUB015"}
-FAMILIES_OF_ITS_OWN = {"STD"}  # of rules that the catalogue does not know
+FAMILIES_OF_ITS_OWN = {"STD", "DRF", "CON", "RCT"}  # of rules that the catalogue does not know
 CATALOGUE = {
     f"{family}{number:03}" for family, highest in HIGHEST_IN_CATALOGUE.items() for number in range(1, highest + 1)
 } - NEVER_GIVEN

@@ -441,6 +441,7 @@ def test_everything_works_by_keyboard(browser, demo):
         page.keyboard.press("g")
         page.keyboard.press("f")
         expect(page.get_by_role("heading", name="Findings", exact=True)).to_be_visible()
+        page.wait_for_load_state("load")  # the keys are bound by then
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         expect(page.locator("#list details[open] .exp")).to_be_visible()

@@ -23,6 +23,62 @@ def judging(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def contract(parser: argparse.ArgumentParser) -> None:
+    """What servers are held to; `[contract]` in the project file says the same for good."""
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="what was accepted of servers (`mcp-wiretap baseline`): tell what is otherwise (DRF)"
+    )
+    parser.add_argument(
+        "--expect-tool",
+        action="append",
+        default=[],
+        dest="expect_tools",
+        metavar="NAME",
+        help="a tool that some server must offer (CON001); may be repeated, as the following",
+    )
+    parser.add_argument(
+        "--forbid-tool",
+        action="append",
+        default=[],
+        dest="forbid_tools",
+        metavar="PATTERN",
+        help="a tool that none may offer; * and ? are allowed (CON002)",
+    )
+    parser.add_argument(
+        "--max-duration",
+        action="append",
+        default=[],
+        dest="max_ms",
+        type=duration,
+        metavar="METHOD=MS",
+        help="how long answers of a method, or of a tool, may take (CON003)",
+    )
+    parser.add_argument("--max-failures", type=share, metavar="SHARE", help="share of tool calls that may fail, as 0.1 (CON004)")
+    parser.add_argument("--max-definitions", type=positive, metavar="BYTES", help="of all tool definitions of a server (CON005)")
+    parser.add_argument("--max-result", type=positive, metavar="BYTES", help="of the content of one tool result (CON005)")
+
+
+def duration(text: str) -> tuple[str, float]:
+    method, equals, number = text.rpartition("=")
+    try:
+        limit = float(number)
+    except ValueError:
+        limit = 0.0
+    if not equals or not method or not 0 < limit < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not METHOD=MILLISECONDS, as in tools/call=5000")
+    return method, limit
+
+
+def share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1, as 0.1 for a tenth")
+    return number
+
+
 def rule_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", action="append", default=[], metavar="FILE", help="rules of your own, in a plain Python file; may be repeated"

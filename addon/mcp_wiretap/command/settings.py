@@ -1,6 +1,7 @@
 """By what a trace is judged: the project file and, before it, the command line."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_wiretap import expectation, project, selection
@@ -9,6 +10,7 @@ from mcp_wiretap.command.output import say
 from mcp_wiretap.command.tracing import Settings
 from mcp_wiretap.project import Project
 from mcp_wiretap.rule import Rule, RuleFile, find_rules
+from mcp_wiretap.trace.promised import Promised
 
 
 def rules_for(arguments: argparse.Namespace) -> list[Rule]:
@@ -52,7 +54,26 @@ def read(arguments: argparse.Namespace) -> Settings:
             expect.append(expectation.parse(entry))
         except ValueError as error:
             raise Refused(f"--era: {error}") from None
-    return Settings(tuple(select), tuple(ignore), (*expect, *found.expect), tuple(found.silences), files)
+    held = promised(found, arguments)
+    return Settings(tuple(select), tuple(ignore), (*expect, *found.expect), tuple(found.silences), files, held)
+
+
+def promised(found: Project, arguments: argparse.Namespace) -> Promised:
+    """What servers are held to: the project's contract with what the command line has over it, and the baseline."""
+    given = {
+        name: value
+        for name in ("expect_tools", "forbid_tools", "max_ms", "max_failures", "max_definitions", "max_result")
+        if (value := getattr(arguments, name, None))
+    }
+    for name in ("expect_tools", "forbid_tools", "max_ms"):
+        if name in given:
+            given[name] = (*getattr(found.contract, name), *given[name])
+    path = getattr(arguments, "baseline", None)
+    try:
+        offers = project.load_baseline(Path(path) if path is not None else found.baseline)
+    except project.ProjectError as error:
+        raise Refused(f"{'--baseline' if path is not None else 'contract.baseline'}: {error}") from None
+    return Promised(offers, replace(found.contract, **given))
 
 
 def _rules(option: str, values: list[str], rules: list[Rule]) -> list[str]:

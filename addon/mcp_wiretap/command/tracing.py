@@ -5,7 +5,7 @@ Runs in this process or in one of its own: what goes in and what comes out can b
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from mcp_wiretap.trace.events import Event, ExchangeEnded
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.judge import Judge
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.promised import Promised
 from mcp_wiretap.wire.secret import safe
 
 MANY = 1_000  # flows for which it pays to look through all objects once before (some 50 ms)
@@ -36,6 +37,7 @@ class Settings:
     expect: tuple[tuple[str, ExpectedEra], ...] = ()
     silences: tuple[Silence, ...] = ()
     files: tuple[RuleFile, ...] = ()  # rules in plain Python files, beside the installed packs
+    promised: Promised = field(default_factory=Promised)  # a baseline and a contract that servers are held to
 
     def book(self) -> RuleBook:
         return RuleBook.of(find_rules(self.files), select=self.select, ignore=self.ignore, silences=self.silences)
@@ -84,7 +86,8 @@ def follow(
     """Feed a trace from its recordings to its end. `fault(flow, where, error)`: what we could not follow; the rest goes on.
     `wrap` puts a watcher in front of the rules."""
     book = settings.book()
-    inspector = Inspector(wrap(book) if wrap is not None else book, expect=Expectations(settings.expect), retire=retire)
+    judge = wrap(book) if wrap is not None else book
+    inspector = Inspector(judge, expect=Expectations(settings.expect), retire=retire, promised=settings.promised)
     step = _steps(sum(recording.flows for recording in recordings), advance)
     for event in _in_time_order(recordings):
         try:

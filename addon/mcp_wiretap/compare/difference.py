@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from mcp_wiretap.compare.profile import OperationKey, Profile, Result
-from mcp_wiretap.compare.schema_change import Change, of_tool
+from mcp_wiretap.trace.schema.changes import Change, of_tool
 
 ENOUGH = 5  # samples on both sides before a latency is spoken of
 NOISE = 3.0  # medians must be this many spreads apart ...

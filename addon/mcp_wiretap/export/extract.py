@@ -97,3 +97,43 @@ def test_{name}(tmp_path: Path) -> None:
     findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
     assert {{(f["rule"], f["party"]) for f in findings if f["flow"] in CONVERSATION}} == EXPECTED
 '''
+
+
+def replay_test(name: str, recording: str, told: Sequence[str], version: str) -> str:
+    """A pytest file that asks a server once more what the recording asked. `told`: the operations in words, for the reader."""
+    lines = "\n".join(f"- {line}" for line in told)
+    return _REPLAY.format(version=version, recording=json.dumps(recording), told=lines, name=name)
+
+
+_REPLAY = '''"""What a recorded client asked, asked once more; mcp-wiretap {version} made it of a recording:
+
+{told}
+
+    MCP_SERVER=http://127.0.0.1:3000/mcp pytest          a server over HTTP
+    MCP_SERVER_COMMAND="my-server --flag" pytest         a server on stdio
+
+All recorded calls are made, those of tools that change something, too.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_wiretap.cli import main
+
+RECORDING = Path(__file__).with_name({recording})
+URL, COMMAND = os.environ.get("MCP_SERVER"), os.environ.get("MCP_SERVER_COMMAND")
+
+
+@pytest.mark.skipif(not (URL or COMMAND), reason="needs MCP_SERVER or MCP_SERVER_COMMAND")
+def test_{name}(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    server = ["--to", URL] if URL else ["--command", COMMAND]
+    main(["replay", str(RECORDING), *server, "--yes", "--timing", "fast", "--format", "json", "--output", str(report)])
+    told = json.loads(report.read_text(encoding="utf-8"))
+    assert told["stopped"] is None
+    assert [one for one in told["operations"] if one["outcome"] != "same"] == []
+    assert told["findings"]["new"] == []
+'''

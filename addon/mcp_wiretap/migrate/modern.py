@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_types.methods import CACHEABLE_METHODS
-
 from mcp_wiretap import __version__
 from mcp_wiretap.trace.mirrored.check import NAME_SOURCE
 from mcp_wiretap.trace.mirrored.params import headers_of
@@ -72,6 +70,8 @@ def client_capabilities(recorded: Mapping[str, Any]) -> dict[str, Any]:
 def result(method: str | None, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """A legacy result in the modern era. Spec: 2026-07-28 basic/index#result-responses, server/utilities/caching."""
     made: dict[str, Any] = {**recorded, "resultType": "complete"}
+    from mcp_types.methods import CACHEABLE_METHODS  # it takes half a second to load
+
     if method in CACHEABLE_METHODS:
         made |= {"ttlMs": 0, "cacheScope": "private"}
     return made

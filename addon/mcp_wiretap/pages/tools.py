@@ -9,8 +9,9 @@ from mcp_wiretap.pages import rows as parts
 from mcp_wiretap.pages.filters import Filter
 from mcp_wiretap.pages.ledger import EndpointTally, Ledger
 from mcp_wiretap.pages.traces import Traces
-from mcp_wiretap.pages.words import clock, duration, host, server_name, server_version, shown
+from mcp_wiretap.pages.words import clock, duration, host, server_name, server_version, shown, size
 from mcp_wiretap.trace.lists.catalog import LISTED, Listing
+from mcp_wiretap.trace.lists.context_cost import cost_of
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.model import ToolDefinition
 from mcp_wiretap.trace.summary.call_counts import CALLS, Calls
@@ -71,6 +72,7 @@ def _card(ledger: Ledger, tally: EndpointTally, listing: Listing | None, kind: s
         "url": shown(endpoint.url, 200),
         "kind": kind,
         "hints": hints(listing, ledger.latest),
+        "context": "",
         "listed": f"listed {listing.count} time{'s' if listing.count != 1 else ''}, last"
         if listing is not None
         else "not listed here",
@@ -129,6 +131,11 @@ def _tools(ledger: Ledger, tally: EndpointTally, chosen: Filter, only: str, zone
     shown_items = [i for i in items if _fits(i, chosen, only)]
     if not shown_items:
         return None
+    cost = cost_of(endpoint)
+    card["context"] = (
+        f"a model is given {size(sum(tool.definition for tool in cost))} of definitions"
+        f" and was given {size(sum(tool.results.size for tool in cost))} of results"
+    )
     card["items"] = shown_items[:ROWS]
     card["count"] = sum(bool(i["key"]) for i in items)
     card["unlisted"] = len(items) - card["count"]

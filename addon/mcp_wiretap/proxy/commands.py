@@ -22,6 +22,7 @@ from mcp_wiretap.report.words import plural, short_flow
 from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.trace.inspector import Inspector
 from mcp_wiretap.trace.model import Exchange
+from mcp_wiretap.trace.operations.reactions import Reactions
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,26 @@ class Commands(ABC):
     @abstractmethod
     def inspectors(self) -> list[Inspector]:
         """The traces: live traffic, then each file that was loaded."""
+
+    @abstractmethod
+    def planned_faults(self) -> list[str]:
+        """The faults that are put into traffic, one line each."""
+
+    @command.command("mcp.fault")  # type: ignore[untyped-decorator]
+    def fault(self, verb: str, *line: str) -> Sequence[str]:
+        """Put a fault into traffic (add KIND[:ARGUMENT] METHOD [NAME] [#N]), take all back (clear), or list what came of them
+        (list)."""
+        if verb == "add" and line:
+            try:
+                ctx.options.update(mcp_fault=[*ctx.options.mcp_fault, " ".join(line)])
+            except exceptions.OptionsError as error:
+                raise exceptions.CommandError(str(error)) from None
+        elif verb == "clear" and not line:
+            ctx.options.update(mcp_fault=[], mcp_faults="")
+        elif verb != "list" or line:
+            raise exceptions.CommandError("mcp.fault takes add KIND[:ARGUMENT] METHOD [NAME] [#N], clear, or list.")
+        found = [str(reaction) for inspector in self.inspectors() for reaction in inspector.tracker(Reactions).all.values()]
+        return _listed([*self.planned_faults(), *found] or ["no faults"])
 
     @command.command("mcp.findings")  # type: ignore[untyped-decorator]
     def findings(self, flows: Sequence[flow.Flow]) -> Sequence[str]:

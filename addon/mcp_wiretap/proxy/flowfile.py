@@ -30,6 +30,8 @@ _WANTED: dict[bytes, frozenset[bytes] | None] = {  # member -> its own members t
             b"mcp.events",
             b"mcp.ended",
             b"mcp.dropped",
+            b"mcp.probe",
+            b"mcp.fault",
             b"mcp.redacted",
             b"mcp.command",
             b"mcp.exit",

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from mcp_wiretap.expectation import Expectations, ExpectedEra
 from mcp_wiretap.rule import Rule, RuleBook, RuleFile, Silence, find_rules
 from mcp_wiretap.steering import Break, GateLine, parse_break, parse_gate
 from mcp_wiretap.trace.limits import Limits
+from mcp_wiretap.trace.promised import Promised
 from mcp_wiretap.wire.secret import safe
 
 _DEFAULT = Limits()
@@ -90,6 +91,21 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "[NAME]. What cannot be read is refused, too.",
     ),
     (
+        "mcp_fault",
+        Sequence[str],
+        [],
+        "Put faults into traffic, to see what clients do: KIND[:ARGUMENT] METHOD [NAME] [#N], the Nth call of each client that "
+        "fits, once. Kinds: error:CODE, status:CODE, ask, drop, delay:SECONDS, cut:EVENTS, end:EVENTS, twice, foreign:EVENTS, "
+        "garbage:EVENTS, changed:EVENTS, ttl:MS, big:BYTES, type:RESULTTYPE, json. For tests only.",
+    ),
+    ("mcp_faults", str, "", "A TOML file of such faults: [[fault]] kind, argument, method, name, nth, probability, with a seed."),
+    (
+        "mcp_baseline",
+        str,
+        "",
+        "What was accepted of servers (a file of `mcp-wiretap baseline`): what is offered otherwise is told (DRF001 to DRF006).",
+    ),
+    (
         "mcp_otlp_endpoint",
         str,
         "",
@@ -151,6 +167,7 @@ class Settings:
     breaks: tuple[Break, ...] = ()
     remirror: bool = True
     gate: tuple[GateLine, ...] = ()
+    promised: Promised = field(default_factory=Promised)
     told: tuple[str, ...] = ()  # what was not read or did not run, and what did; one line each
 
     @property
@@ -168,6 +185,7 @@ class Settings:
             files = (*_given(options.mcp_rules), *own.files)
             rules = installed_rules(files)
             found.check_rules(rules, complete=own.complete)
+            offers = project.load_baseline(Path(options.mcp_baseline) if options.mcp_baseline else found.baseline)
         except ValueError as error:
             raise exceptions.OptionsError(str(error)) from None
         return cls(
@@ -186,6 +204,7 @@ class Settings:
             _lines("mcp_intercept", options.mcp_intercept, lambda line: _break(line, rules)),
             _switch("mcp_remirror", options.mcp_remirror),
             (*_lines("mcp_gate", options.mcp_gate, parse_gate), *found.gate),
+            Promised(offers, found.contract),
             (*found.passed_over, *own.refused, *(f"rules of {found.path} ran: {file.path}" for file in own.files)),
         )
 

@@ -43,7 +43,7 @@ def judge(flows: Sequence[HTTPFlow], settings: Settings) -> Audit:
     places = {flow.id: index for index, flow in enumerate(flows)}
     collector = Collector(spool, lambda flow: (INPUT, places.get(flow)))
     book = settings.book()
-    inspector = Inspector(book, settings.limits, settings.expected, collector.retire)
+    inspector = Inspector(book, settings.limits, settings.expected, collector.retire, settings.promised)
     for event in in_order(flows, settings.limits.stream):
         try:
             inspector.feed(event)

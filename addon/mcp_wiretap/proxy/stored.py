@@ -21,6 +21,7 @@ from mcp_wiretap.trace.events import (
     EndedBy,
     Event,
     ExchangeEnded,
+    Faulted,
     ProcessEnd,
     RequestSeen,
     RequestSent,
@@ -53,6 +54,8 @@ def events_of(state: State, stream_limit: int, *, address: tuple[str, str, int] 
     events: list[Event] = [seen]
     if change.received is not None and change.sent:
         events.append(_sent(flow, request, max(change.at, seen.at), change, address))
+    if (fault := _fault_of(flow, metadata, seen.at)) is not None:
+        events.append(fault)
     if response is None and error is None:
         return events
     ended = _ended_at(response, error)
@@ -139,6 +142,7 @@ def _request(
         _is_reverse(client.get("proxy_mode")),
         redacted if isinstance(redacted, dict) else NOTHING,
         command_of(state["metadata"]),
+        "mcp.probe" in state["metadata"],
     )
 
 
@@ -157,6 +161,22 @@ def _sent(flow: str, request: State, at: float, change: Change, address: tuple[s
         request["content"],
         change.by,
         change.unsure,
+    )
+
+
+def _fault_of(flow: str, metadata: Mapping[str, Any], at: float) -> Faulted | None:
+    """The fault that `mcp_fault` put in; None without one."""
+    told = metadata.get("mcp.fault")
+    if not isinstance(told, dict) or not isinstance(told.get("kind"), str):
+        return None
+    argument, state = told.get("argument"), told.get("state")
+    return Faulted(
+        flow,
+        at,
+        told["kind"],
+        argument if isinstance(argument, str) else "",
+        told.get("applied") is not False,
+        state if isinstance(state, str) else "",
     )
 
 

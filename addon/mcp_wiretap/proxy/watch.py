@@ -25,7 +25,9 @@ class Watch:
         self.settings = settings
         self.faults = faults
         self.book = settings.book()
-        self.inspector = Inspector(self.book, settings.limits, expect=lambda url: self.settings.expected(url))
+        self.inspector = Inspector(
+            self.book, settings.limits, expect=lambda url: self.settings.expected(url), promised=settings.promised
+        )
         # Weak: how long a flow is kept is mitmproxy's business and the user's.
         self.flows: WeakValueDictionary[str, HTTPFlow] = WeakValueDictionary()
         self._updated = updated
@@ -45,6 +47,7 @@ class Watch:
             for endpoint in self.inspector.endpoints.values():
                 era = settings.expected(endpoint.url)
                 endpoint.expected = "modern" if era == "modern" else "legacy" if era == "legacy" else None
+        self.inspector.promised = settings.promised
         if settings.limits != self.settings.limits:
             self.inspector.resize(settings.limits)
         self.settings = settings

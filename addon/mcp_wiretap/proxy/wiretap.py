@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Awaitable, Sequence
+from importlib import import_module
 
 from mitmproxy import contentviews, ctx, exceptions, hooks
 from mitmproxy.addonmanager import Loader
@@ -10,12 +11,13 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from mcp_wiretap import web
-from mcp_wiretap.proxy import changes, dumping, options, replay_server, telemetry
+from mcp_wiretap.proxy import changes, dumping, faulting, options, replay_server, telemetry
 from mcp_wiretap.proxy.capture import Capture
 from mcp_wiretap.proxy.chain import BeforeSave, First, Last
 from mcp_wiretap.proxy.commands import Commands, bind_keys
 from mcp_wiretap.proxy.contentview import McpContentview
 from mcp_wiretap.proxy.dispatch import Dispatch
+from mcp_wiretap.proxy.faulting import Faulting
 from mcp_wiretap.proxy.faults import Faults, fail_open
 from mcp_wiretap.proxy.garbage import Frozen
 from mcp_wiretap.proxy.holding import Holding
@@ -55,9 +57,11 @@ class Wiretap(Commands, Repeating):
         self._over = False
         self._running = False
         self._tap: Tap | None = None
+        self.faulting: Faulting | None = None
         self._told = set[str]()
 
     def load(self, loader: Loader) -> None:
+        import_module("mcp_types.methods")  # half a second that traffic would wait for, when first needed
         options.add(loader)
         self.contentview = McpContentview(self.find, self.settings, self.faults)
         contentviews.add(self.contentview)
@@ -81,6 +85,8 @@ class Wiretap(Commands, Repeating):
             self._hear()
         if telemetry.OPTION in updated:
             self._send_to(ctx.options.mcp_otlp_endpoint)
+        if updated & {"mcp_fault", "mcp_faults"}:
+            self._plan_faults(ctx.options.mcp_fault, ctx.options.mcp_faults)
         if self._running:
             self._watch_ends()
         if self._dispatch is not None and "mcp_fast_hooks" in updated:
@@ -173,6 +179,8 @@ class Wiretap(Commands, Repeating):
         if self._dispatch is not None:
             self._dispatch.remove()
         self._frozen.thaw()
+        if self.faulting is not None:
+            self.faulting.leave()
         for each in self._ends or ():
             each.leave()
         self._ends = None
@@ -217,6 +225,9 @@ class Wiretap(Commands, Repeating):
         if self._capture is not None:
             self._capture.changes.ours(flow, "user")
 
+    def planned_faults(self) -> list[str]:
+        return self.faulting.told() if self.faulting is not None else []
+
     def lost(self) -> dict[str, int]:
         return {"spans": self.telemetry.dropped} if self.telemetry is not None else {}
 
@@ -254,13 +265,34 @@ class Wiretap(Commands, Repeating):
         if getattr(ctx.master, "app", None) is not None:
             web.mount(ctx.master, Pages(self.watches, self.contentview, self.faults))
 
+    def _plan_faults(self, lines: Sequence[str], path: str) -> None:
+        """Put other faults into traffic, or none."""
+        try:
+            plan = faulting.read_plan(lines, path)
+        except ValueError as error:
+            raise exceptions.OptionsError(str(error)) from None
+        if self.faulting is not None:
+            self.faulting.leave()
+            self.faulting = None
+        for each in self._ends or ():  # which stand behind it
+            each.leave()
+        self._ends = None
+        if plan and self._capture is not None:
+            self.faulting = Faulting(self._capture, self.faults, plan)
+            if self._running:
+                self.faulting.place()
+                logger.warning("mcp_fault: %d faults are going to be put into traffic", len(plan))
+
     def _watch_ends(self) -> None:
         """An object at the end of the chain, while anything there may change what passes."""
         capture = self._capture
         if capture is None:
             return
         scripts = capture.changes.scripts = changes.other_scripts(self)
-        wanted = changes.may_change(scripts) or (self._holding is not None and self._holding.needed)
+        if self.faulting is not None and self.faulting not in ctx.master.addons.chain:
+            self.faulting.place()
+        wanted = changes.may_change(scripts) or self.faulting is not None
+        wanted = wanted or (self._holding is not None and self._holding.needed)
         if wanted and self._ends is None:
             faults = self.faults
             self._ends = First(capture, faults), BeforeSave(capture, faults), Last(capture, faults)

@@ -73,9 +73,18 @@ class Lines:
         self._pools: dict[tuple[str, str], httpcore2.AsyncConnectionPool] = {}
 
     async def ask(
-        self, line: str, place: Place, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes
+        self,
+        line: str,
+        place: Place,
+        method: str,
+        target: str,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        host: str | None = None,
     ) -> Reply:
-        """Send a request on a line; returns when the head of its answer has come. `headers` without Host and framing.
+        """Send a request on a line; returns when the head of its answer has come. `headers` without Host and framing. `host`:
+        another Host than the place's.
 
         Raises:
             Unreachable: nothing that speaks HTTP answered.
@@ -86,7 +95,7 @@ class Lines:
             httpcore2.URL(
                 scheme=place.scheme.encode(), host=place.host.encode("idna"), port=place.port, target=target.encode("latin-1")
             ),
-            headers=[(b"Host", place.authority.encode()), *headers, *framing],
+            headers=[(b"Host", (host or place.authority).encode()), *headers, *framing],
             content=body,
         )
         with _as_unreachable(place):

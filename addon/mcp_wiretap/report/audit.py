@@ -16,6 +16,7 @@ from mcp_wiretap.trace.finding import RANK
 
 SCHEMA = 1
 NAME = "mcp-wiretap"
+DRIFT = "DRF"  # the family of rules that go by a baseline
 
 
 @dataclass(slots=True)
@@ -70,12 +71,18 @@ class Audit:
     def damaged(self) -> list[Input]:
         return [input_ for input_ in self.inputs if input_.error is not None]
 
+    def fails(self, severity: str, rule: str) -> bool:
+        """Whether a finding of that rule gives exit status 1."""
+        if self.fail_on == "drift":
+            return severity == "error" or (severity == "warning" and rule.startswith(DRIFT))
+        return self.fail_on != "never" and RANK[severity] >= RANK[self.fail_on]
+
     @property
     def exit_status(self) -> int:
-        """0: nothing at or above `fail_on`; 1: findings; 2: an input could not be read to its end."""
+        """0: nothing at or above `fail_on` (a severity, or `drift`); 1: findings; 2: an input could not be read to its end."""
         if self.damaged:
             return 2
-        return 1 if self.fail_on != "never" and self.tally.worst() >= RANK[self.fail_on] else 0
+        return int(any(self.fails(severity, rule) for severity, rule, _ in self.tally.groups))
 
     @property
     def tool(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ MESSAGE = 300
 VALUE = 400  # characters of one metadata value
 MARKS = {"error": ":red_circle:", "warning": ":yellow_circle:"}
 ROUND_MARK = ":repeat:"
+FAULT_MARK = ":zap:"
 _ROUNDS = ("requestState", "inputResponses")
 _OF_FORM = frozenset({"HTS017", "RPC008", "RPC010"})  # the form of a refusal: what it is for says more
 _ENDED = {
@@ -52,8 +53,10 @@ def _comment(exchange: Exchange) -> str:
         line += f" (MRTR {place})"
     if exchange.held:
         line += f" ({exchange.held})"
-    if exchange.change is not None:
+    if exchange.change is not None and not (exchange.fault is not None and exchange.change.by == "fault"):
         line += f" ({change.short(exchange.change)})"
+    if exchange.fault is not None:
+        line += f" (fault: {exchange.fault})"
     return line + _finding(exchange)
 
 
@@ -243,6 +246,8 @@ def mark(exchange: Exchange) -> str:
     """The emoji of an exchange: red for an error, yellow for a warning, a loop for a round without findings."""
     if exchange.findings:
         return MARKS.get(exchange.severity or "info", "")
+    if exchange.fault is not None:
+        return FAULT_MARK
     return ROUND_MARK if mrtr(exchange) else ""
 
 

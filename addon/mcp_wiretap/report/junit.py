@@ -12,7 +12,6 @@ from mcp_wiretap.report.audit import NAME, Audit
 from mcp_wiretap.report.collect import Input
 from mcp_wiretap.report.failures import Failure
 from mcp_wiretap.report.words import sorted_failures
-from mcp_wiretap.trace.finding import RANK
 from mcp_wiretap.wire.secret import visible
 
 EACH = 50  # findings written out in one case; the rest is counted
@@ -40,7 +39,7 @@ class _Case:
 def write(audit: Audit, out: TextIO) -> None:
     cases: dict[str, dict[str, _Case]] = defaultdict(lambda: defaultdict(_Case))
     for finding in audit.objects("finding"):
-        fails = audit.fail_on != "never" and RANK[finding["severity"]] >= RANK[audit.fail_on]
+        fails = audit.fails(finding["severity"], finding["rule"])
         cases[finding["input"]][finding["rule"]].add(finding, fails)
     rules = list(audit.rules) + sorted({rule for found in cases.values() for rule in found} - audit.rules.keys())
     tests = (len(rules) + 1) * len(audit.inputs)

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_wiretap.report import change
 from mcp_wiretap.trace.finding import Finding, Unchecked
+from mcp_wiretap.trace.lists.context_cost import cost_of
 from mcp_wiretap.trace.model import BatchItem, Conversation, Endpoint, Exchange, HeaderCheck
 from mcp_wiretap.wire import jsonrpc
 from mcp_wiretap.wire.secret import concealed, escaped_json, safe
@@ -186,8 +187,28 @@ def endpoint_line(endpoint: Endpoint, input_: str) -> str:
             "revisions": [text(revision) for revision in endpoint.revisions],
             "server": server_of(endpoint),
             "tools": [text(tool) for tool in tools],
+            "context": _context(endpoint),
         }
     )
+
+
+def _context(endpoint: Endpoint) -> dict[str, Any]:
+    """What a model is given of the server, in bytes."""
+    found = cost_of(endpoint)
+    return {
+        "definitions": sum(tool.definition for tool in found),
+        "results": sum(tool.results.size for tool in found),
+        "tools": [
+            {
+                "name": text(tool.name),
+                "definition": tool.definition,
+                "calls": tool.results.calls,
+                "results": tool.results.size,
+                "largest": tool.results.largest,
+            }
+            for tool in found[:TOOLS]
+        ],
+    }
 
 
 def unchecked_line(flow: str, unchecked: Unchecked) -> str:

@@ -34,7 +34,7 @@ rule is contained: it is counted on the exchange, the other rules go on.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -73,7 +73,7 @@ type Era = Literal["modern", "legacy", "both"]
 
 
 # What a rule is as a function: findings, and what it could not judge.
-type Check = Callable[..., Iterator[Finding | Unchecked] | None]
+type Check = Callable[..., Iterable[Finding | Unchecked] | None]
 
 
 type Level = Literal["must", "should", "may-note"]

@@ -160,14 +160,14 @@ class RuleBook:
         except Exception as error:  # a rule that was not made by `rule()`, or a fact of odd shape
             _fault(exchange, f"rule table (on={on}, method={method})", error)
             entries = table.entries(fact, exchange, careful=True)
-        judged, large = exchange.judged, exchange.large
-        for _, found, cap, note in entries:
-            if judged is not None and found.party not in (judged, "either"):
-                continue
+        if exchange.judged is not None:
+            entries = [entry for entry in entries if entry.rule.party in (exchange.judged, "either")]
+        large = exchange.large
+        for _, check, found, cap, note in entries:
             if large:
                 breathe()
             try:
-                findings = found.check(fact)
+                findings = check(fact)
                 if not findings:
                     continue
                 for heard, finding in enumerate(findings, 1):
@@ -255,11 +255,11 @@ class RuleBook:
             for index, found in enumerate(self.rules):
                 try:
                     scope = _scope_for(found, on, exchange, method, server, sender, sort)
+                    if scope is not None:
+                        chosen.append(_Entry(index, found.check, found, *scope))
                 except Exception as error:  # it was not made by `rule()`
                     _fault(exchange, f"rule {found.id}", error)
                     continue
-                if scope is not None:
-                    chosen.append(_Entry(index, found, *scope))
             table = _Table.of(chosen)
             if len(self._tables) > 4_096:  # methods and revisions are the other side's choice
                 self._tables.clear()
@@ -281,9 +281,11 @@ def _scope_for(
 
 
 class _Entry(NamedTuple):
-    """A rule that applies to a sort of fact: its place in the book, the most that it may say, and the words before it."""
+    """A rule that applies to a sort of fact: its place in the book, what it calls, the most that it may say, and the words before
+    it."""
 
     place: int
+    check: Callable[[Any], Any]
     rule: Rule
     cap: Cap
     note: str

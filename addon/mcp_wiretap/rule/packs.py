@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_wiretap.rule.api import Rule
 from mcp_wiretap.rule.containment import is_interrupt, told
+from mcp_wiretap.rule.probes import Probe, probes_of
 from mcp_wiretap.trace.facts import Fact
 
 
@@ -115,6 +116,39 @@ def find_rules(files: Iterable[str | RuleFile] = ()) -> list[Rule]:
                 raise ValueError(f"rule id {one.id} is defined twice (again in {origin})")
             rules[one.id] = with_facts(one)
     return [rules[key] for key in sorted(rules)]
+
+
+def find_probes(rules: Iterable[Rule]) -> list[Probe]:
+    """All probes of the installed packs, sorted by id, with level and section of the rule that each proves. ValueError for an id
+    used twice and for a rule that is not there."""
+    known = {rule.id: rule for rule in rules}
+    found: dict[str, Probe] = {}
+    for entry in entry_points(group="mcp_wiretap.rules"):
+        _load_pack(entry)
+        for module in _modules(entry.load()):
+            for one in probes_of(module):
+                if one.id in found:
+                    raise ValueError(f"probe id {one.id} is defined twice (again in entry point {entry.name})")
+                found[one.id] = _proving(one, known)
+    return [found[key] for key in sorted(found)]
+
+
+def _modules(module: ModuleType) -> list[ModuleType]:
+    """A module and, where it is a package, all modules below it."""
+    found = [module]
+    if hasattr(module, "__path__"):
+        for info in sorted(pkgutil.walk_packages(module.__path__, f"{module.__name__}."), key=lambda i: i.name):
+            found += [importlib.import_module(info.name)]
+    return found
+
+
+def _proving(one: Probe, known: dict[str, Rule]) -> Probe:
+    if one.rule is None:
+        return one
+    rule = known.get(one.rule)
+    if rule is None:
+        raise ValueError(f"probe {one.id}: there is no rule {one.rule}")
+    return replace(one, level=one.level or rule.level, spec=one.spec or rule.spec)
 
 
 def _load_pack(entry: EntryPoint) -> list[Rule]:

@@ -36,6 +36,7 @@ class RequestSeen:
     reverse: bool = False  # the URL is that of the server behind a reverse proxy, not what the client called
     redacted: Mapping[str, Any] = NOTHING  # facts of secrets that an export has replaced (the package redact)
     command: str | None = None  # of a stdio server's process: what it is started by, secrets masked
+    probe: bool = False  # `mcp-wiretap probe` sent it, wrong on purpose: the server alone is judged by it
 
 
 @dataclass(slots=True, frozen=True)
@@ -127,4 +128,16 @@ class AnswerPassed:
     on_its_way: bool = False  # it may be changed once more: another `AnswerPassed` may follow
 
 
-type Event = RequestSeen | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed
+@dataclass(slots=True, frozen=True)
+class Faulted:
+    """A fault was put into an exchange (`mcp_fault`), or could not be (`applied` False)."""
+
+    flow: str
+    at: float
+    kind: str
+    argument: str = ""
+    applied: bool = True
+    state: str = ""
+
+
+type Event = RequestSeen | Faulted | RequestSent | AnsweredHere | ResponseStarted | StreamData | ExchangeEnded | AnswerPassed

@@ -8,6 +8,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mcp_wiretap.trace import sides
 from mcp_wiretap.trace.authorization import Authorization
@@ -22,6 +23,7 @@ from mcp_wiretap.trace.events import (
     AnswerPassed,
     Event,
     ExchangeEnded,
+    Faulted,
     RequestSeen,
     RequestSent,
     ResponseStarted,
@@ -32,21 +34,37 @@ from mcp_wiretap.trace.judge import Judge, NoRules
 from mcp_wiretap.trace.legacy.session_use import Usage
 from mcp_wiretap.trace.limits import Limits
 from mcp_wiretap.trace.lists.catalog import Listed
+from mcp_wiretap.trace.lists.context_cost import ContextCost
 from mcp_wiretap.trace.lists.fetched_schemas import Fetched
 from mcp_wiretap.trace.lists.not_read_on import UnreadPages
 from mcp_wiretap.trace.lists.pagination import Lists
+from mcp_wiretap.trace.lists.promises import Promises
 from mcp_wiretap.trace.lists.tools import Tools
 from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.pairing import LATE, Pairing
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.mirrored import check as mirror
-from mcp_wiretap.trace.model import Claim, Endpoint, Exchange, Kind, Message, Process, ServerEvidence, Session, Stream, StreamItem
+from mcp_wiretap.trace.model import (
+    Claim,
+    Endpoint,
+    Exchange,
+    Fault,
+    Kind,
+    Message,
+    Process,
+    ServerEvidence,
+    Session,
+    Stream,
+    StreamItem,
+)
 from mcp_wiretap.trace.operations.ids import Requests
 from mcp_wiretap.trace.operations.progress import ProgressTokens
+from mcp_wiretap.trace.operations.reactions import Reactions
 from mcp_wiretap.trace.operations.reissued import Broken
 from mcp_wiretap.trace.operations.rounds import Rounds
 from mcp_wiretap.trace.operations.tasks import Tasks
+from mcp_wiretap.trace.promised import Promised
 from mcp_wiretap.trace.refusals.cors import Cors
 from mcp_wiretap.trace.refusals.sessions import SessionRefusals
 from mcp_wiretap.trace.refusals.tracker import Refusals
@@ -104,6 +122,9 @@ TRACKERS: tuple[type[Tracker], ...] = (
     Logs,
     StdioLines,
     Gists,
+    Promises,
+    Reactions,
+    ContextCost,
 )
 
 
@@ -120,7 +141,7 @@ class Inspector:
     """Follows a trace. Not thread-safe; one trace, one Inspector.
 
     `expect(url)` gives the era that the user expects of an endpoint (mcp_era). `retire(exchange)` is called with each exchange
-    that leaves the memory: nothing about it will change any more.
+    that leaves the memory: nothing about it will change any more. `promised` is what the user holds servers to.
     """
 
     def __init__(
@@ -129,6 +150,7 @@ class Inspector:
         limits: Limits | None = None,
         expect: Callable[[str], str | None] | None = None,
         retire: Callable[[Exchange], None] | None = None,
+        promised: Promised | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.judge: Judge = judge or NoRules()
@@ -139,6 +161,7 @@ class Inspector:
         self.dropped: dict[str, int] = {}
         self.fed = 0
         self.secrets = KnownSecrets()
+        self.promised = promised or Promised()
         self._expect = expect
         self._retire = retire
         self._streams: dict[str, _Open] = {}
@@ -184,6 +207,8 @@ class Inspector:
                 self._answered_here(event)
             case AnswerPassed():
                 self._answer_passed(event)
+            case Faulted():
+                self._faulted(event)
         own = self._changed.pop(event.flow, None)
         changed = [own, *self._changed.values()] if own is not None else list(self._changed.values())
         self._changed.clear()
@@ -270,6 +295,8 @@ class Inspector:
             exchange.process = self._process(exchange, event.command)
         body = b"" if event.body is None and fields.first("content-length") == "0" else event.body
         exchange.reverse = event.reverse
+        if event.probe:
+            exchange.judged = "server"
         exchange.redacted = event.redacted
         exchange.reading = self._read(exchange, body, fields, "request body")
         if on_stdio and body and exchange.reading is not None and exchange.reading.kind in ("not-json", "not-utf8"):
@@ -286,10 +313,10 @@ class Inspector:
             self._open_mcp(exchange)
         elif exchange.kind == "other":
             self._wait(exchange)
-        self._tell(self._on_requested, exchange)
+        self._tell(self._on_requested, exchange, exchange)
         if exchange.kind != "other":
             for message in exchange.sent:
-                self._tell(self._on_said, message)
+                self._tell(self._on_said, message, message.exchange)
                 breathe()
             if exchange.kind == "mcp" and not on_stdio:
                 mirror.check(exchange)
@@ -366,6 +393,15 @@ class Inspector:
             tracker.sent(exchange, side)
         mirror.check(side)
         claim.settle(side)
+
+    def _faulted(self, event: Faulted) -> None:
+        """A fault was put in: what its client does next is watched."""
+        exchange = self.exchanges.get(event.flow)
+        if exchange is None or (exchange.released and exchange.fault is None):
+            return
+        exchange.fault = Fault(event.kind, event.argument, event.applied, event.state)
+        self.tracker(Reactions).faulted(exchange, exchange.fault)
+        self.touched(exchange)
 
     def _answered_here(self, event: AnsweredHere) -> None:
         """The answer is somebody's at the proxy: the server is not judged by it."""
@@ -503,7 +539,7 @@ class Inspector:
                 stream.items.append(item)
             side = exchange.at_server
             there = sides.receive_item(side, item, self.limits.events) if side is not None else None
-            self._tell(self._on_event, item)
+            self._tell(self._on_event, item, exchange)
             for message in item.messages:
                 twin = self._receive(message, sse.size)
                 if there is not None and twin is not None:
@@ -572,7 +608,7 @@ class Inspector:
             outcome.settle(owner)
             self.conversations.refresh(owner)
             self.touched(owner)
-        self._tell(self._on_said, message)
+        self._tell(self._on_said, message, message.exchange)
         if exchange.kind != "other":
             self.judge.said(message)
             if twin is not None:
@@ -613,7 +649,7 @@ class Inspector:
         if exchange.dropped:
             exchange.unchecked.append(Unchecked("response body", f"{exchange.dropped} bytes past the limit were not kept"))
         if exchange.kind == "other":
-            self._tell(self._on_ended, exchange)
+            self._tell(self._on_ended, exchange, exchange)
             if exchange.kind == "other":
                 self.held.settle(exchange)
                 return
@@ -623,7 +659,7 @@ class Inspector:
         claim.settle(exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
-        self._tell(self._on_ended, exchange)
+        self._tell(self._on_ended, exchange, exchange)
         outcome.settle(exchange)
         self.conversations.refresh(exchange)
         if exchange.flow in self._enlightened or JUDGE_WHOLE in exchange.facts:
@@ -777,9 +813,9 @@ class Inspector:
         exchange.kind = "preflight" if preflight else "mcp"
         if exchange.kind == "mcp":
             self._open_mcp(exchange)
-            self._tell(self._on_requested, exchange)
+            self._tell(self._on_requested, exchange, exchange)
             for message in exchange.sent:
-                self._tell(self._on_said, message)
+                self._tell(self._on_said, message, message.exchange)
             mirror.check(exchange)
             if exchange.at_server is not None:
                 exchange.at_server.kind = "mcp"
@@ -832,11 +868,15 @@ class Inspector:
             if self._retire is not None:
                 self._retire(oldest)
 
-    def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T) -> None:
+    def _tell[T](self, hooks: Sequence[Callable[[T], Iterable[Exchange] | None]], thing: T, of: Exchange) -> None:
+        breathe()
         for hook in hooks:
-            breathe()
-            for changed in hook(thing) or ():
-                self.rejudge(changed)
+            if of.large:
+                breathe()
+            told = hook(thing)
+            if told:
+                for changed in told:
+                    self.rejudge(changed)
 
     def _read(self, exchange: Exchange, body: bytes | None, fields: Fields | None, what: str) -> jsonrpc.Reading | None:
         return self._reading(exchange, self._decoded(exchange, body, fields, what), what)
@@ -888,6 +928,7 @@ def _auth(fields: Fields) -> str:
     return _hash(value) if value else ""
 
 
+@lru_cache(maxsize=64)  # a client says the same with each request
 def _hash(value: str) -> str:
     return hashlib.sha256(value.encode("latin-1", "replace")).hexdigest()[:8]
 

@@ -186,6 +186,21 @@ class Change:
         return self.request_by or self.response_by or "unknown"
 
 
+@dataclass(slots=True, frozen=True)
+class Fault:
+    """A fault that was put into an exchange (`mcp_fault`): `cut:1`. `applied`: there was something to break. `state`: of a
+    question that was put in, the requestState that it gave."""
+
+    kind: str
+    argument: str = ""
+    applied: bool = True
+    state: str = ""
+
+    def __str__(self) -> str:
+        words = f"{self.kind}:{self.argument}" if self.argument else self.kind
+        return words if self.applied else f"{words}, not applied"
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One HTTP request with its response (or the lack of one), and every JSON-RPC message in it."""
@@ -254,6 +269,7 @@ class Exchange:
     change: Change | None = None
     at_server: Exchange | None = None  # with the request as the server was given it
     at_client: Exchange | None = None  # with the answer as the client got it
+    fault: Fault | None = None  # that was put in, for the client to show what it does
     held: str = ""  # at the proxy, by the user: since when, in words; "" once it goes on
     judged: Party | Literal["nobody"] | None = None  # who is judged by it; None: both
     released: bool = False

@@ -8,9 +8,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mcp_types import methods
-from pydantic import ValidationError
-
 from mcp_wiretap.report import comment
 from mcp_wiretap.report.words import duration, short_flow
 from mcp_wiretap.trace.mirrored import check as mirror
@@ -207,6 +204,8 @@ _CAPABILITY = {name: name for name in ("tools", "prompts", "resources", "logging
 
 
 def _versions(method: str) -> list[str]:
+    from mcp_types import methods  # it takes half a second to load, and few need it
+
     return [version for name, version in methods.CLIENT_REQUESTS if name == method]
 
 
@@ -267,6 +266,9 @@ def _bad_arguments(subject: Subject) -> _Panel:
 
 
 def _bad_params(subject: Subject) -> _Panel:
+    from mcp_types import methods
+    from pydantic import ValidationError
+
     record, request = subject.record, subject.request
     method = record.method or ""
     meaning = "invalid parameters"

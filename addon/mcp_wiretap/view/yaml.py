@@ -53,8 +53,9 @@ def _is_plain(text: str) -> bool:
 
 
 def key(name: str) -> str:
-    """A member name as a mapping key."""
-    return name if _NAME.fullmatch(name) and len(name) <= 80 else quoted(name, 80)
+    """A member name as a mapping key. One that looks like a number is quoted: to YAML 00 and 000 are one key."""
+    plain = _NAME.fullmatch(name) and len(name) <= 80 and not _OTHER_TYPE.match(name)
+    return name if plain else quoted(name, 80)
 
 
 def value(item: Any, limit: int = TEXT) -> str:
@@ -85,7 +86,10 @@ def _flow(item: Any, room: int) -> str | None:
         return written if len(written) <= room else None
     parts: list[str] = []
     for name, inner in item.items() if isinstance(item, dict) else ((None, inner) for inner in item):
-        lead = "" if name is None else f"{_flow(str(name), room) or '?'}: "
+        named = _flow(str(name), room) if name is not None else ""
+        if named is None:
+            return None
+        lead = f"{named}: " if name is not None else ""
         written_inner = _flow(inner, room - len(lead))
         if written_inner is None:
             return None

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import accumulate, count
 from json.encoder import encode_basestring, encode_basestring_ascii
@@ -67,13 +67,12 @@ class Message:
     index: int | None = None
     problem: str | None = None  # of an invalid message: why
     duplicates: tuple[str, ...] = ()  # duplicated member names of the whole body that it came in
+    meta: dict[str, Any] = field(init=False)  # params._meta or result._meta; empty where there is none or it is not an object
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """params._meta or result._meta; empty where there is none or it is not an object."""
+    def __post_init__(self) -> None:
         holder = self.result if self.kind == "result" else self.params
         meta = holder.get("_meta") if isinstance(holder, dict) else None
-        return meta if isinstance(meta, dict) else {}
+        self.meta = meta if isinstance(meta, dict) else {}
 
     @property
     def error_code(self) -> int | None:
@@ -413,7 +412,13 @@ def id_key(value: Any) -> Hashable:
 
 def pointer(*steps: str | int) -> str:
     """A JSON pointer (RFC 6901). No steps: the whole document, ""."""
-    return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in steps)
+    text = ""
+    for step in steps:
+        one = str(step)
+        if "~" in one or "/" in one:
+            one = one.replace("~", "~0").replace("/", "~1")
+        text += "/" + one
+    return text
 
 
 def dumps(

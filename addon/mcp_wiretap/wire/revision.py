@@ -6,14 +6,13 @@ Spec: 2026-07-28 basic/versioning, basic/index#_meta, basic/index#error-codes.
 import re
 from typing import Literal
 
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-
 type Era = Literal["modern", "legacy", "unknown"]
 
 MODERN_FROM = "2026-07-28"
-KNOWN: tuple[str, ...] = tuple(KNOWN_PROTOCOL_VERSIONS)
-LEGACY: frozenset[str] = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
-MODERN: frozenset[str] = frozenset(MODERN_PROTOCOL_VERSIONS)
+# As `mcp_types.version` has them, which loads half a second of models.
+KNOWN: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN_FROM)
+MODERN: frozenset[str] = frozenset({MODERN_FROM})
+LEGACY: frozenset[str] = frozenset(KNOWN) - MODERN
 
 
 def since(first: str) -> tuple[str, ...]:

@@ -38,6 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
         audit = Audit.of(list(zip(traces, spools, strict=True)), chosen.book().rules, arguments.fail_on, chosen.files)
         with destination(arguments.output, inputs=paths) as out:
             _write(audit, arguments.format, out)
+    if (expected := chosen.promised.contract.expect_tools) and not audit.tally.mcp_flows and not audit.damaged:
+        say(f"the contract expects {', '.join(expected)}, and there is no MCP traffic: nothing was shown to be offered")
+        return 1
     for damaged in audit.damaged:
         say(f"{damaged.path}: {damaged.error}; audited up to there")
     return audit.exit_status

@@ -12,7 +12,7 @@ from mcp_wiretap.command.output import replacing, say
 from mcp_wiretap.command.redacted_copy import cleaned, flows_of_conversation, redactor_for
 from mcp_wiretap.expectation import Expectations
 from mcp_wiretap.export.account import Account, Accounts
-from mcp_wiretap.export.extract import Search, Shown, name_of, test_file
+from mcp_wiretap.export.extract import Search, Shown, name_of, replay_test, test_file
 from mcp_wiretap.proxy.sharing import copy, events
 from mcp_wiretap.trace.events import Event
 from mcp_wiretap.trace.inspector import Inspector
@@ -36,6 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
         flows = flows_of_conversation(accounts, arguments.conversation)
         told = [account for flow in flows if (account := accounts.of(flow)) is not None]
         shown = _shown(told)
+        if arguments.server:
+            opening = [flow for flow in _others(accounts, flows, told) if _opens(accounts, flow)]
+            _write_replay(directory, source, clean.path, [*opening, *flows], told, arguments.name)
+            return 0 if clean.damage is None else 2
         if not shown:
             raise Refused(f"nothing was found in {arguments.conversation}: there is nothing for a test case to show")
         case = _Case(clean.path, chosen, flows, shown)
@@ -53,6 +57,11 @@ def _prepare(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"--output {directory} cannot be made a directory: {error.strerror}") from None
+
+
+def _opens(accounts: Accounts, flow: str) -> bool:
+    account = accounts.of(flow)
+    return account is not None and account.method in _PREPARING
 
 
 def _shown(accounts: Sequence[Account]) -> Shown:
@@ -102,7 +111,8 @@ class _Case:
             if exchange.flow in self._flows:
                 found.update((finding.rule, finding.party or "") for finding in exchange.findings)
 
-        inspector = Inspector(self._chosen.book(), expect=Expectations(self._chosen.expect), retire=retire)
+        chosen = self._chosen
+        inspector = Inspector(chosen.book(), expect=Expectations(chosen.expect), retire=retire, promised=chosen.promised)
         for event in _in_order([self._events[flow] for flow in flows if flow in self._events]):
             inspector.feed(event)
         inspector.finish()
@@ -121,20 +131,41 @@ def _in_order(flows: Sequence[Sequence[Event]]) -> Iterator[Event]:
     return (event for *_, event in timed)
 
 
-def _write(
-    directory: Path, source: Path, clean: Path, flows: Sequence[str], told: Sequence[Account], shown: Shown, name: str | None
+def _write_replay(
+    directory: Path, source: Path, clean: Path, flows: Sequence[str], told: Sequence[Account], name: str | None
 ) -> None:
-    name = name or name_of(told[0].method, told[0].name, shown)
-    recording, test = directory / f"{name}.flow", directory / f"test_{name}.py"
+    name = name or name_of(told[0].method, told[0].name, frozenset({("replay", "server")}))
+    recording, kept = _copy(directory, source, clean, flows, name)
+    said = [one_line(f"{one.method or one.kind} {one.name or ''} -> {one.outcome}", 110) for one in told]
+    text = replay_test(name, recording.name, [line.replace("\\", "/").replace('"', "'") for line in said], __version__)
+    _finish(directory, recording, kept, name, text)
+
+
+def _copy(directory: Path, source: Path, clean: Path, flows: Sequence[str], name: str) -> tuple[Path, frozenset[str]]:
+    """Write the recording of a test case; its path and its flows."""
+    recording = directory / f"{name}.flow"
     if recording.exists() and recording.samefile(source):
         raise Refused(f"{recording} is the recording itself; --name gives the test case another name")
     kept = frozenset(flows)
     with replacing(recording) as file:
         copy(clean, file, None, kept.__contains__)
-    said = [one_line(f"{f.rule} ({f.party}): {f.message}", 110) for one in told for f in one.findings]
-    lines = [line.replace("\\", "/").replace('"', "'") for line in said]  # they stand in a docstring
-    text = test_file(name, recording.name, [one.flow for one in told], shown, list(dict.fromkeys(lines)), __version__)
+    return recording, kept
+
+
+def _finish(directory: Path, recording: Path, kept: frozenset[str], name: str, text: str) -> None:
+    test = directory / f"test_{name}.py"
     with replacing(test) as file:
         file.write(text.encode("utf-8", "backslashreplace"))
     print(f"{recording}: {len(kept)} flow{'' if len(kept) == 1 else 's'}")
     print(test)
+
+
+def _write(
+    directory: Path, source: Path, clean: Path, flows: Sequence[str], told: Sequence[Account], shown: Shown, name: str | None
+) -> None:
+    name = name or name_of(told[0].method, told[0].name, shown)
+    recording, kept = _copy(directory, source, clean, flows, name)
+    said = [one_line(f"{f.rule} ({f.party}): {f.message}", 110) for one in told for f in one.findings]
+    lines = [line.replace("\\", "/").replace('"', "'") for line in said]  # they stand in a docstring
+    text = test_file(name, recording.name, [one.flow for one in told], shown, list(dict.fromkeys(lines)), __version__)
+    _finish(directory, recording, kept, name, text)

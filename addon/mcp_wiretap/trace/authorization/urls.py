@@ -4,6 +4,7 @@ Spec: RFC 9728 section 3, RFC 8414 section 3.1, 2026-07-28 basic/authorization/a
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
@@ -84,6 +85,7 @@ def same_place(one: str | None, two: str | None) -> bool:
     return a.place == b.place or (a.loopback and b.loopback and (a.scheme, a.host, a.path) == (b.scheme, b.host, b.path))
 
 
+@lru_cache(maxsize=256)  # asked of every exchange
 def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -9,6 +9,7 @@ from mcp_wiretap.trace.memory.conversations import Conversations
 from mcp_wiretap.trace.memory.retained import Held
 from mcp_wiretap.trace.memory.sessions import Sessions
 from mcp_wiretap.trace.model import Endpoint, Exchange, Session
+from mcp_wiretap.trace.promised import Promised
 
 
 class Memory(Protocol):
@@ -16,6 +17,9 @@ class Memory(Protocol):
 
     @property
     def limits(self) -> Limits: ...
+
+    @property
+    def promised(self) -> Promised: ...
 
     @property
     def sessions(self) -> Sessions: ...

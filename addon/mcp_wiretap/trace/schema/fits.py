@@ -25,6 +25,7 @@ import referencing.jsonschema
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
 
+from mcp_wiretap.trace.schema import plain
 from mcp_wiretap.trace.schema.keywords import Budget, evaluators
 from mcp_wiretap.trace.schema.reading import (
     DIALECT,
@@ -88,6 +89,9 @@ class SchemaVerdict:
         return words_of(self.problems[0]) if self.problems else ""
 
 
+_YES = SchemaVerdict()
+
+
 def check(schema: Any, value: Any, default: str = DIALECT) -> SchemaVerdict:
     """Check a value. `default` is the dialect of a schema that names none."""
     return _CHECKER.check(schema, value, default)
@@ -103,6 +107,8 @@ class _Entry:
     reading: Reading
     validator: Any = None  # None: it cannot be evaluated, or was not made yet
     made: bool = False
+    yes: plain.Yes | None = None  # believed where it says yes; None where the schema is not plain, or was not called for yet
+    yes_made: bool = False
 
 
 class _Checker:
@@ -116,6 +122,10 @@ class _Checker:
 
     def check(self, schema: Any, value: Any, default: str) -> SchemaVerdict:
         entry = self.entry(schema, default)
+        if not entry.yes_made:
+            entry.yes, entry.yes_made = self._plain_yes(entry.reading), True
+        if entry.yes is not None and entry.yes(value):
+            return _YES
         self._make(entry)
         if entry.validator is None:
             return SchemaVerdict(unchecked=entry.reading.unchecked or "the schema cannot be evaluated")
@@ -167,6 +177,10 @@ class _Checker:
         """Make its validator, the dear part: of a long list, few tools are ever called."""
         if not entry.made:
             entry.validator, entry.made = self._validator(entry.reading), True
+
+    @staticmethod
+    def _plain_yes(reading: Reading) -> plain.Yes | None:
+        return plain.yes(reading.copy, reading.nodes, reading.depth) if reading.copy is not None else None
 
     def _shrink(self) -> None:
         while len(self._by_content) > KEPT or (self._nodes > NODES and len(self._by_content) > 1):

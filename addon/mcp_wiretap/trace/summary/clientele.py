@@ -13,6 +13,7 @@ from mcp_wiretap.wire.secret import one_line
 
 MOST = 100  # clients of one endpoint
 EXTENSIONS = 50
+SMALL = 4_096  # bytes of a request whose capabilities are remembered as they came
 
 
 @dataclass(slots=True)
@@ -29,6 +30,7 @@ class Who:
     revisions: dict[str, None] = field(default_factory=dict)
     capabilities: list[str] = field(default_factory=list)  # leaves, as words
     extensions: dict[str, Any] = field(default_factory=dict)
+    declared: dict[str, Any] | None = None  # what it declared last: it says the same with each request
 
     @property
     def key(self) -> str:
@@ -61,8 +63,9 @@ class Clientele(Tracker):
         declared: Any = exchange.capabilities
         if request is not None and request.method == "initialize":
             declared = request.params.get("capabilities")
-        if isinstance(declared, dict) and declared:
+        if isinstance(declared, dict) and declared and declared != who.declared:
             self._declared(who, declared)
+            who.declared = declared if exchange.reading is not None and exchange.reading.size <= SMALL else None
 
     @staticmethod
     def _declared(who: Who, declared: dict[str, Any]) -> None:

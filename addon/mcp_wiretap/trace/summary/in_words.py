@@ -55,6 +55,8 @@ def _asked(message: Message) -> str:
 
 
 def _value(name: str, value: Any) -> str:
+    if type(value) is int and -1_000 < value < 1_000:
+        return str(value)  # too short for a secret
     shown = hidden_head(name, value)
     return one_line(shown, VALUE) if isinstance(shown, str) else one_line(dumps(shown, most=VALUE + 1, shown=hidden_head), VALUE)
 

@@ -10,7 +10,6 @@ import json
 import re
 from collections import OrderedDict
 from contextvars import ContextVar
-from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from mcp_wiretap.wire.headers import Fields
@@ -25,6 +24,7 @@ LONGEST = 4_096  # a longer one is masked in its own place, and nobody repeats i
 MOST = 4_000  # secrets that are remembered, the oldest leave
 _MOST_READ = 1 << 20  # characters of one body that are searched
 _HEAD = 8
+_FEW = 40  # heads that are looked for one by one: that is quicker than to look at each place where one may begin
 _REMEMBERED, _MOST_REMEMBERED = 200, 2_000  # characters of a text, texts
 _SHORTEST_BASE64 = 12  # characters: of eight bytes
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{12,20000}={0,2}")
@@ -118,6 +118,12 @@ class KnownSecrets:
 
     def _mask(self, text: str) -> str:
         by_head = self._by_head
+        if len(by_head) <= _FEW:
+            for head in by_head:
+                if head in text:
+                    break
+            else:
+                return _BASE64.sub(self._masked_base64, text) if len(text) >= _SHORTEST_BASE64 else text
         parts: list[str] = []
         position = 0
         for match in _STARTS.finditer(text):
@@ -156,7 +162,7 @@ class KnownSecrets:
     def learn_headers(self, fields: Fields) -> None:
         """The secrets of a head."""
         for raw_name, raw_value in fields.raw:
-            if (_says(raw_name) if len(raw_name) <= _LONGEST_NAME else names.header(raw_name.decode("latin-1"))) == "nothing":
+            if (_said.get(raw_name) or _says(raw_name)) == "nothing":
                 if b"@" in raw_value:
                     self._learn_urls(raw_value.decode("latin-1"))
                 continue
@@ -214,9 +220,17 @@ class KnownSecrets:
             self.learn_query(text)
 
 
-@lru_cache(maxsize=2_048)
+_said: dict[bytes, names.Says] = {}  # what the names of header fields say; traffic repeats a few
+_MOST_SAID = 2_048
+
+
 def _says(name: bytes) -> names.Says:
-    return names.header(name.decode("latin-1"))
+    said = names.header(name.decode("latin-1"))
+    if len(name) <= _LONGEST_NAME:
+        if len(_said) >= _MOST_SAID:
+            _said.clear()
+        _said[name] = said
+    return said
 
 
 def _looks_cut(rest: str, after: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_wiretap.compare.schema_change import of_tool
+from mcp_wiretap.trace.schema.changes import of_tool
 
 
 def _tool(properties: dict[str, object], **more: object) -> dict[str, object]:

@@ -81,7 +81,7 @@ def _schemas(old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...], si
             case "type":
                 yield _types(before, after, place, side)
             case "enum":
-                yield _enum(before, after, place, side)
+                yield from _enum(before, after, place, side)
             case "x-mcp-header":
                 yield Change(pointer(*place), f"the mirrored header {_was(before, after)}", "breaking")
             case "additionalProperties":
@@ -147,16 +147,18 @@ def _type_set(value: Any) -> set[str] | None:
     return names | {"integer"} if names and "number" in names else names
 
 
-def _enum(before: Any, after: Any, place: tuple[str, ...], side: Side) -> Change:
+def _enum(before: Any, after: Any, place: tuple[str, ...], side: Side) -> Iterator[Change]:
     if not isinstance(before, list) or not isinstance(after, list):
-        return Change(pointer(*place), _was(before, after), _if(isinstance(after, list), side))
+        yield Change(pointer(*place), _was(before, after), _if(isinstance(after, list), side))
+        return
     gone = [v for v in before if v not in after]
     added = [v for v in after if v not in before]
     words = "; ".join(
         part for part in (f"no longer {_brief(gone)}" if gone else "", f"now also {_brief(added)}" if added else "") if part
     )
     hurts = bool(gone) if side == "input" else bool(added)
-    return Change(pointer(*place), words or "reordered", "breaking" if hurts else "compatible")
+    if words:  # another order says the same
+        yield Change(pointer(*place), words, "breaking" if hurts else "compatible")
 
 
 def _narrower(keyword: str, before: Any, after: Any) -> bool:
