@@ -879,6 +879,9 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
                 "info",
             )
         return
+    fields = exchange.response_fields
+    if request.method == "subscriptions/listen" and exchange.ended_by != "complete" and not (fields and fields.has("content-length")):
+        return  # SUB018
     if media != JSON:
         said = f"of type {say(value)}" if value is not None else "without Content-Type"
         yield Finding(f"HTTP {status} {said} answers {request.method}", [evidence(where, value, f"{JSON} or {SSE}")])

@@ -1498,7 +1498,8 @@ LONGEST_TEXT = 64 << 10
     needs=("mrtr",),
 )
 def used_state_accepted(message: Message) -> Iterator[Finding]:
-    """A server refuses a requestState whose operation it has completed, where doing it twice does harm.
+    """A server refuses a requestState whose operation it has completed, where doing it twice does harm: what is read, and a tool
+    that says of itself that it is read-only or idempotent, may be had again.
 
     Why: who repeats the request, by mistake or on purpose, pays, sends or redeems twice.
 
@@ -1532,8 +1533,17 @@ def used_state_accepted(message: Message) -> Iterator[Finding]:
     round_, item = linked
     if message.result.get("resultType") != "complete" or message.result.get("isError") or len(item.state or "") < SHORT:
         return
+    if request.method != "tools/call" or _may_run_twice(request):
+        return
     yield Finding(
         "the server completes the call a second time with a requestState that was used up",
         [evidence(request.place("params", "requestState"), round_.given, "an error")],
         related=(item.flow, round_.consumed),
     )
+
+
+def _may_run_twice(request: Message) -> bool:
+    """Whether the tool says that a second call does nothing more than the first."""
+    view = request.exchange.tool
+    hints = view.definition.raw.get("annotations") if view is not None and view.definition is not None else None
+    return isinstance(hints, dict) and (hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True)

@@ -790,7 +790,7 @@ def _has(capabilities: dict[str, object], group: str, flag: str) -> bool:
     "SUB018",
     "listen-not-an-event-stream",
     "Listen stream is not text/event-stream",
-    on="exchange",
+    on=("head", "exchange"),
     level="must",
     party="server",
     era="modern",
@@ -822,24 +822,28 @@ def listen_not_an_event_stream(exchange: Exchange) -> Iterator[Finding]:
           -> closed client
     """
     status, fields, reading = exchange.status, exchange.response_fields, exchange.answer_reading
-    if status is None or fields is None or not 200 <= status < 300 or exchange.stream is not None:
+    if status is None or fields is None or not 200 <= status < 300 or status in (202, 204, 205) or exchange.stream is not None:
         return
     value = fields.first("content-type")
-    if value is None or value.partition(";")[0].strip().lower() != "application/json":
-        return  # HDR018
+    place = evidence("response.header:Content-Type", value, "text/event-stream")
+    text = f"the listen stream is {one_line(value, 60)}" if value is not None else "the listen stream has no Content-Type"
+    text += ", not text/event-stream"
+    if not exchange.over:
+        if not fields.has("content-length"):  # what has one is a refusal, or SUB016
+            yield Finding(text, [place])
+        return
     if exchange.answer is not None and (reading is None or reading.kind != "lines"):
         return  # a refusal, or SUB016
     if reading is None or not exchange.received:
         # Nothing could be read: a body without a length that its client gave up waiting for was a stream.
         if fields.has("content-length") or exchange.ended_by == "complete":
-            return
+            return  # HDR018
         found = "no message"
+    elif (value or "").partition(";")[0].strip().lower() != "application/json" and exchange.ended_by == "complete":
+        return  # HDR018
     else:
         found = f"{len(exchange.received)} messages" if len(exchange.received) > 1 else exchange.received[0].method or "a message"
-    yield Finding(
-        f"the listen stream is {one_line(value, 60)}, not text/event-stream",
-        [evidence("response.header:Content-Type", value, "text/event-stream"), Evidence("response.body:", found)],
-    )
+    yield Finding(text, [place, Evidence("response.body:", found)])
 
 
 _FLAG_OF = {

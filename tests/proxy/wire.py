@@ -145,7 +145,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def proxy(
-    folder: Path, *servers: Server, tool: str = "mitmdump", options: Sequence[str] = (), addon: bool = True
+    folder: Path, *servers: Any, tool: str = "mitmdump", options: Sequence[str] = (), addon: bool = True
 ) -> Iterator[Proxy]:
     """mitmproxy with the addon in front of servers, writing what it sees to a file."""
     path = folder / "flows.flow"

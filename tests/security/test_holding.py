@@ -6,17 +6,27 @@ Each of these took 0.5 to 10 s in one turn of the loop before messages were look
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from mitmproxy import http
 from mitmproxy.test import taddons
 
+from mcp_wiretap.proxy.inspection import Inspection
 from mcp_wiretap.proxy.wiretap import Wiretap
 from tests.proxy import flows
 from tests.proxy.holding import turns
 
 LEAST = 2  # turns of the loop; work in one piece leaves none
+PIECE = 128 << 10  # bytes that are looked at without a rest, at the most
+TOGETHER = 16  # and items of a message
+ITEMS = {  # of the messages below, as far as they are read one by one
+    "a list of 50,000 malformed tools": 50_000,
+    "a list of 2,000 tools with schemas": 2_000,
+    "a batch of 100,000": 100_000,
+    "10,000 inputs": 10_000,
+    "messages one after the other": 90_000,
+}
 
 
 def answer(members: str) -> bytes:
@@ -88,6 +98,26 @@ async def addon() -> AsyncIterator[Wiretap]:
         addon.done()
 
 
+@pytest.fixture
+def offers(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One for each place of the work where it may rest: how many there are depends on no clock."""
+    made: list[None] = []
+    rest = Inspection._rest
+
+    def counted(self: Inspection) -> None:
+        made.append(None)
+        rest(self)
+
+    monkeypatch.setattr(Inspection, "_rest", counted)
+    return made
+
+
+async def done(unfinished: Awaitable[None] | None) -> None:
+    """As mitmproxy waits for a hook."""
+    if unfinished is not None:
+        await unfinished
+
+
 async def looked_at(addon: Wiretap) -> None:
     """Until nothing waits any more."""
     assert addon._capture is not None
@@ -97,7 +127,7 @@ async def looked_at(addon: Wiretap) -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_no_answer_holds_the_loop(addon: Wiretap, name: str) -> None:
+async def test_no_answer_holds_the_loop(addon: Wiretap, offers: list[None], name: str) -> None:
     method, make = ANSWERS[name]
     body = make()
     flow = flows.live(flows.request(method, {} if method == "tools/list" else None))
@@ -106,24 +136,28 @@ async def test_no_answer_holds_the_loop(addon: Wiretap, name: str) -> None:
     addon.responseheaders(flow)
 
     async def work() -> None:
-        addon.response(flow)
+        await done(addon.response(flow))
         await looked_at(addon)
 
+    offers.clear()
     assert await turns(work) >= LEAST
+    assert len(offers) >= max(len(body) // PIECE, ITEMS.get(name, 0) // TOGETHER)
     assert flow.metadata["mcp.method"] == method
     assert not addon.faults.count
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_no_request_holds_the_loop(addon: Wiretap, name: str) -> None:
+async def test_no_request_holds_the_loop(addon: Wiretap, offers: list[None], name: str) -> None:
     flow = flows.live()
-    flow.request.raw_content = REQUESTS[name]()
+    flow.request.raw_content = body = REQUESTS[name]()
 
     async def work() -> None:
-        addon.request(flow)
+        await done(addon.request(flow))
         await looked_at(addon)
 
+    offers.clear()
     assert await turns(work) >= LEAST
+    assert len(offers) >= max(len(body) // PIECE, ITEMS.get(name, 0) // TOGETHER)
     assert addon.find(flow) is not None
     assert not addon.faults.count
 

@@ -55,6 +55,10 @@ def test_with_the_option_they_run_and_that_is_said(place: Path) -> None:
         ("", ("mcp_rules=nofile.py",), "mcp_rules: nofile.py cannot be run: FileNotFoundError: No such file or directory"),
         ("", ("mcp_select=NOPE1",), "mcp_select: unknown rule 'NOPE1'"),
         ("", ("mcp_max_body=0",), "mcp_max_body: 0 is not a number above 0"),
+        ("", ("mcp_max_body=abc",), "--set mcp_max_body=abc: mcp_max_body is a whole number, not 'abc'"),
+        ("", ("mcp_max_state",), "mcp_max_state is a whole number, not ''"),
+        ("", ("mcp_mark=maybe",), "mcp_mark is true or false, not 'maybe'"),
+        ("", ("mcp_max_bdy=1",), "there is no option mcp_max_bdy; did you mean mcp_max_body"),
         ("", ("mcp_rules=exits.py",), "exits.py cannot be run: SystemExit: 3"),
     ],
 )

@@ -15,7 +15,8 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
-JSON = Fields([(b"content-type", b"application/json")])
+JSON_TYPE = (b"content-type", b"application/json")
+JSON = Fields([JSON_TYPE])
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
@@ -164,3 +165,150 @@ def test_a_refusal_that_the_proxy_brought_about_is_no_habit_of_the_server():
         status=400,
     )
     assert [rule for party, rule in rules(changed) if party == "client"] == []
+
+
+TASKS = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+STATE = {"status": "working", "createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z", "ttlMs": None}
+
+
+def task(task_id, *, interval=None, **members):
+    pace = {"pollIntervalMs": interval} if interval is not None else {}
+    return {"result": {"resultType": "task", "taskId": task_id, **STATE, **pace, **members}}
+
+
+def state(task_id, **members):
+    return result(taskId=task_id, **{**STATE, **members})
+
+
+GONE = {"error": {"code": -32602, "message": "Task not found"}}
+SLOW = {"name": "slow", "arguments": {}}
+ASKED = {"taskId": "of-the-server-0001"}
+ANSWERS = {"b": {"action": "accept", "content": {}}}
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    monkeypatch.setitem(META, "io.modelcontextprotocol/clientCapabilities", {"elicitation": {}, **TASKS[next(iter(TASKS))]})
+    return Wire()
+
+
+def poll(wire, task_id, given, **more):
+    return wire.call({"taskId": task_id}, given, method="tasks/get", headers={"mcp-name": task_id}, **more)
+
+
+def test_a_task_that_the_proxy_renamed_is_asked_for_by_the_name_that_the_client_got(tasks):
+    tasks.call(SLOW, task("of-the-server-0001"), passed=task("of-the-proxy-00001"))
+    asked = poll(tasks, "of-the-proxy-00001", GONE)
+    assert rules(asked) == []  # neither: the client was given this id, the server never gave it
+    assert asked.conversation is not None
+    untouched = Wire()
+    untouched.call(SLOW, task("of-the-server-0001"))
+    assert ("server", "TSK016") in rules(poll(untouched, "of-the-server-0001", GONE))
+
+
+def test_the_interval_and_the_questions_of_a_task_are_those_that_the_client_got(tasks):
+    question = {"b": {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": SCHEMA}}}
+    update = {"taskId": "of-the-server-0001", "inputResponses": ANSWERS}
+    headers = {"mcp-name": "of-the-server-0001"}
+
+    def told(wire, **passed):
+        wire.call(SLOW, task("of-the-server-0001", interval=60_000), **passed)
+        poll(wire, "of-the-server-0001", state("of-the-server-0001", pollIntervalMs=60_000))
+        return poll(wire, "of-the-server-0001", state("of-the-server-0001", pollIntervalMs=60_000))
+
+    def all_rules(exchange):
+        return {(f.party, f.rule) for f in exchange.findings}
+
+    assert ("client", "TSK020") in all_rules(told(Wire()))
+    tasks.call(SLOW, task("of-the-server-0001", interval=60_000), passed=task("of-the-server-0001", interval=50))
+    second = poll(tasks, "of-the-server-0001", state("of-the-server-0001"), passed=state("of-the-server-0001", inputRequests=question))
+    assert ("client", "TSK020") not in all_rules(second)
+    assert rules(tasks.call(update, result(), method="tasks/update", headers=headers)) == []
+    untouched = Wire()
+    untouched.call(SLOW, task("of-the-server-0001"))
+    assert ("client", "TSK010") in rules(untouched.call(update, result(), method="tasks/update", headers=headers))
+
+
+def test_a_task_of_which_the_client_was_not_told_is_not_waited_for(tasks):
+    def unpolled(wire, **passed):
+        first = wire.call(SLOW, task("of-the-server-0001", interval=50), **passed)
+        wire.at += 60
+        wire.call({"name": "echo", "arguments": {}}, result(content=[]))
+        wire.inspector.finish()
+        return {(f.party, f.rule) for f in first.findings}
+
+    assert ("client", "TSK020") in unpolled(Wire())
+    assert ("client", "TSK020") not in unpolled(tasks, passed=result(content=[]))
+
+
+def test_a_task_that_the_proxy_made_up_is_not_the_clients_invention(tasks):
+    tasks.call(SLOW, result(content=[]), passed=task("of-the-proxy-00001", interval=50))
+    assert rules(poll(tasks, "of-the-proxy-00001", GONE)) == []
+
+
+class LegacyWire:
+    """A legacy session of which the answer to initialize may be changed on its way."""
+
+    def __init__(self):
+        self.inspector, self.at, self.count = Inspector(RuleBook.of()), 1000.0, 0
+
+    def post(self, method, params, given, *, headers=(), answered=(), passed=None, passed_headers=None):
+        self.count += 1
+        flow, self.at = str(self.count), self.at + 0.1
+        base = [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream"), *headers]
+        body = json.dumps({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params}).encode()
+        feed = self.inspector.feed
+        feed(RequestSeen(flow, self.at, self.at, "POST", "http", "mcp.example", 80, "/mcp", Fields(base), body, "c"))
+        fields = Fields([JSON_TYPE, *answered])
+        feed(ResponseStarted(flow, self.at + 0.01, 200, fields))
+        answer = json.dumps({"jsonrpc": "2.0", "id": self.count, **given}).encode()
+        changed = passed is not None or passed_headers is not None
+        feed(ExchangeEnded(flow, self.at + 0.02, answer, False, "complete", on_its_way=changed))
+        if changed:
+            got = json.dumps({"jsonrpc": "2.0", "id": self.count, **(passed or given)}).encode()
+            shown = Fields([JSON_TYPE, *(answered if passed_headers is None else passed_headers)])
+            feed(AnswerPassed(flow, self.at + 0.03, 200, shown, got, "script"))
+        return self.inspector.exchanges[flow]
+
+    def open(self, **more):
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        return self.post("initialize", params, opened("2025-11-25"), **more)
+
+
+def opened(version):
+    return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}
+
+
+GIVEN = ((b"mcp-session-id", b"of-the-server-0123456789"),)
+VERSION = (b"mcp-protocol-version", b"2025-11-25")
+
+
+def test_a_session_id_that_the_client_never_got_is_not_missed():
+    wire = LegacyWire()
+    wire.open(answered=GIVEN)
+    assert ("client", "LEG001") in rules(wire.post("tools/list", {}, {"result": {"tools": []}}, headers=[VERSION]))
+    wire = LegacyWire()
+    first = wire.open(answered=GIVEN, passed_headers=())
+    assert rules(first) == []
+    assert rules(wire.post("tools/list", {}, {"result": {"tools": []}}, headers=[VERSION])) == []
+
+
+def test_a_session_id_that_the_proxy_changed_is_nobodys_fault():
+    wire = LegacyWire()
+    other = (b"mcp-session-id", b"of-the-proxy-9876543210")
+    wire.open(answered=GIVEN, passed_headers=(other,))
+    refusal = {"error": {"code": -32600, "message": "Unknown session"}}
+    assert rules(wire.post("tools/list", {}, refusal, headers=[VERSION, other])) == []
+
+
+@pytest.mark.parametrize("answered", [GIVEN, ()], ids=["with a session", "without"])
+def test_the_revision_is_the_one_that_the_client_was_told(answered):
+    def listed(version, **more):
+        wire = LegacyWire()
+        wire.open(answered=answered, **more)
+        headers = [(b"mcp-protocol-version", version), *answered]
+        return rules(wire.post("tools/list", {}, {"result": {"tools": []}}, headers=headers))
+
+    assert ("client", "LEG009") in listed(b"2025-06-18")
+    assert listed(b"2025-06-18", passed=opened("2025-06-18")) == []
+    assert ("client", "LEG009") in listed(b"2025-11-25", passed=opened("2025-06-18"))

@@ -1,9 +1,11 @@
 """`mcp-wiretap web|console|dump`: a tool of mitmproxy with the addon loaded, all other arguments its own."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from mcp_wiretap import selection
 from mcp_wiretap.command import Refused
@@ -25,11 +27,23 @@ def run(tool: str, arguments: list[str]) -> int:
     _refuse_twice(arguments, path)
     from mcp_wiretap.proxy import options
 
+    check_values(arguments, options.KINDS)
     check_options(arguments, options.NAMES)
     from mitmproxy.tools import main
 
     start = {"web": main.mitmweb, "console": main.mitmproxy, "dump": main.mitmdump}[tool]
     return start(["-s", path, *arguments]) or 0
+
+
+def check_values(arguments: Sequence[str], kinds: Mapping[str, Any]) -> None:
+    """Refuse a value of an option of ours that is of another type: mitmproxy says so late, among other lines."""
+    for value in _values(arguments, ("--set",)):
+        name, equals, text = value.partition("=")
+        kind = kinds.get(name)
+        if kind is int and not re.fullmatch("[+-]?[0-9]+", text):
+            raise Refused(f"--set {value}: {name} is a whole number, not {text!r}")
+        if kind is bool and equals and text not in ("true", "false", "toggle"):
+            raise Refused(f"--set {value}: {name} is true or false, not {text!r}")
 
 
 def check_options(arguments: Sequence[str], known: frozenset[str]) -> None:

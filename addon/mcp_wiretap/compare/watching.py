@@ -18,6 +18,9 @@ class Watching:
     def requested(self, exchange: Exchange) -> bool:
         return self.judge.requested(exchange)
 
+    def responded(self, exchange: Exchange) -> bool:
+        return self.judge.responded(exchange)
+
     def said(self, message: Message) -> bool:
         return self.judge.said(message)
 

@@ -184,6 +184,9 @@ class Accounts:
     def requested(self, exchange: Exchange) -> bool:
         return self._judge.requested(exchange)
 
+    def responded(self, exchange: Exchange) -> bool:
+        return self._judge.responded(exchange)
+
     def said(self, message: Message) -> bool:
         return self._judge.said(message)
 

@@ -32,6 +32,9 @@ class Operations:
     def requested(self, exchange: Exchange) -> bool:
         return self.judge is not None and self.judge.requested(exchange)
 
+    def responded(self, exchange: Exchange) -> bool:
+        return self.judge is not None and self.judge.responded(exchange)
+
     def said(self, message: Message) -> bool:
         return self.judge is not None and self.judge.said(message)
 

@@ -120,7 +120,8 @@ _OPTIONS: tuple[tuple[str, Any, Any, str], ...] = (
         "time of a request, for all traffic. false leaves mitmproxy's own way.",
     ),
 )
-NAMES = frozenset(name for name, *_ in _OPTIONS)
+KINDS: dict[str, Any] = {name: kind for name, kind, *_ in _OPTIONS}
+NAMES = frozenset(KINDS)
 
 
 def add(loader: Loader) -> None:

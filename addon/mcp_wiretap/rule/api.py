@@ -54,6 +54,7 @@ type On = Literal[
     "message",  # Message: each message of either side
     "event",  # StreamItem: each SSE event
     "post",  # Exchange: the HTTP request is complete, whatever is in it
+    "head",  # Exchange: the head of its response has come; what is found there stands until the exchange is over
     "exchange",  # Exchange: it is over
     "tool",  # ToolDefinition: each tool of a tools/list answer
     "finish",  # Exchange: the trace is over, and a tracker named this exchange in `finished`

@@ -33,6 +33,12 @@ class RuleBook:
     suppressed: int = 0  # findings past `most`
     _tables: dict[tuple[Any, ...], "_Table"] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)  # once-rules: (rule, key) -> flow
+    _by_head: frozenset[str] | None = field(init=False)  # the methods whose responses are judged by their heads; None: all
+
+    def __post_init__(self) -> None:
+        judging = [found for found in self.rules if "head" in found.on]
+        every = any(found.methods is None for found in judging)
+        self._by_head = None if every else frozenset().union(*(found.methods or () for found in judging))
 
     @classmethod
     def of(
@@ -56,6 +62,15 @@ class RuleBook:
         added = self._run("post", exchange, exchange, exchange.method)
         for message in exchange.sent:
             added |= self._sent(message)
+        return added
+
+    def responded(self, exchange: Exchange) -> bool:
+        if self._by_head is not None and exchange.method not in self._by_head:
+            return False
+        added = False
+        for side in sides.of(exchange):
+            added |= self._run("head", side, side, side.method)
+        exchange.judged_by_head = exchange.judged_by_head or added
         return added
 
     def said(self, message: Message) -> bool:
@@ -82,6 +97,8 @@ class RuleBook:
         return self._run("event", item, item.exchange, item.exchange.method)
 
     def ended(self, exchange: Exchange) -> bool:
+        if exchange.judged_by_head:
+            return self.again(exchange)
         added = False
         for side in sides.of(exchange):
             added |= self._run("exchange", side, side, side.method)
@@ -90,7 +107,7 @@ class RuleBook:
     def again(self, exchange: Exchange) -> bool:
         """Judge all of an exchange anew."""
         exchange.findings.clear()
-        exchange.mildest = -1
+        exchange.mildest, exchange.judged_by_head = -1, False
         self._uncount(exchange)
         if exchange.kind == "other":
             return False
@@ -113,6 +130,8 @@ class RuleBook:
             added |= self._run("answer", exchange.late_answer, exchange, exchange.method)
         if exchange.over:
             added |= self._run("exchange", exchange, exchange, exchange.method)
+        elif exchange.status is not None and self._run("head", exchange, exchange, exchange.method):
+            added = exchange.judged_by_head = True
         if exchange.finished:
             added |= self._run("finish", exchange, exchange, exchange.method)
         return added
@@ -391,7 +410,7 @@ def _sort(on: On, fact: Any) -> str:
     return ""
 
 
-_BY_CLIENT = frozenset({"request", "notification", "reply", "post", "exchange", "finish"})
+_BY_CLIENT = frozenset({"request", "notification", "reply", "post", "head", "exchange", "finish"})
 
 
 def _leave(exchange: Exchange, what: Unchecked) -> None:

@@ -490,6 +490,7 @@ class Inspector:
             self._decided(exchange.endpoint, exchange)
         if exchange.kind != "other":
             outcome.settle(exchange)
+            self.judge.responded(exchange)
             self.touched(exchange)
 
     def _stream_data(self, event: StreamData) -> None:

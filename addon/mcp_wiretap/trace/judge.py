@@ -9,6 +9,7 @@ class Judge(Protocol):
     """What the inspector asks of the rules; `mcp_wiretap.rule.RuleBook` is it. Each hook returns whether a finding was added."""
 
     def requested(self, exchange: Exchange) -> bool: ...
+    def responded(self, exchange: Exchange) -> bool: ...
     def said(self, message: Message) -> bool: ...
     def event(self, item: StreamItem) -> bool: ...
     def ended(self, exchange: Exchange) -> bool: ...
@@ -19,6 +20,9 @@ class NoRules:
     """A judge without rules: the trace alone."""
 
     def requested(self, exchange: Exchange) -> bool:
+        return False
+
+    def responded(self, exchange: Exchange) -> bool:
         return False
 
     def said(self, message: Message) -> bool:

@@ -256,6 +256,7 @@ class Exchange:
     conversation: Conversation | None = None
     round: int | None = None
     findings: list[Finding] = field(default_factory=list)
+    judged_by_head: bool = False  # some of these were found before its body was there: they are looked at anew at its end
     mildest: int = -1  # rank below which no finding is, where there are as many as are kept
     silenced: dict[Silence, int] = field(default_factory=dict)  # findings that the user does not want to see
     suppressed: int = 0  # findings past the limit

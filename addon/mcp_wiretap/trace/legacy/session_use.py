@@ -19,7 +19,7 @@ from mcp_wiretap.trace.model import Exchange, Message, Session, StreamItem
 from mcp_wiretap.trace.tracker import Tracker
 from mcp_wiretap.wire import revision as rev
 from mcp_wiretap.wire.jsonrpc import id_key
-from mcp_wiretap.wire.values import digest
+from mcp_wiretap.wire.values import bounded, digest
 
 NAME = "legacy"
 MOST_IDS = 5_000  # SSE event ids of one session
@@ -402,6 +402,26 @@ class Usage(Tracker):
                 if isinstance(item, dict) and isinstance(item.get("elicitationId"), str):
                     _remember(session, ELICITATIONS, item["elicitationId"])
 
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The client keeps to the session id and the revision that it got. Of capabilities that differ nothing is held against
+        either."""
+        request, answer = exchange.request, side.answer
+        if request is None or request.method != "initialize" or exchange.claim.modern:
+            return
+        if _session_id(exchange) != _session_id(side):
+            self._connections.pop((exchange.endpoint.url, exchange.connection))
+            self._newest.pop((exchange.endpoint.url, exchange.auth))
+        given = answer.result if answer is not None else {}
+        session, version = exchange.session, given.get("protocolVersion")
+        if session is not None:
+            if bounded(given.get("capabilities")) != session.server_capabilities:
+                session.server_capabilities = None
+            return
+        known = self._sessionless.get((exchange.endpoint.url, exchange.auth))
+        if known is not None and known.flow == exchange.flow:
+            known.revision = version[:100] if isinstance(version, str) else ""
+        self.memory.sessions.passed(exchange, version if isinstance(version, str) else "")
+
     def _initialize_answered(self, message: Message) -> None:
         request = message.request
         exchange = request.exchange if request is not None else message.exchange
@@ -639,6 +659,10 @@ class Usage(Tracker):
 def is_hidden(session: Session) -> bool:
     """Whether the page that got the session id may not read it (as `trace.refusals.cors` finds)."""
     return session.facts.get(HIDDEN_SESSION) is not None
+
+
+def _session_id(exchange: Exchange) -> str | None:
+    return exchange.response_fields.first("mcp-session-id") if exchange.response_fields is not None else None
 
 
 def _together(earlier: Exchange, exchange: Exchange) -> bool:

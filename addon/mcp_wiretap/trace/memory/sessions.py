@@ -111,6 +111,11 @@ class Sessions:
             session.client_capabilities = _object(request.params.get("capabilities"))
         return session
 
+    def passed(self, exchange: Exchange, version: str) -> None:
+        """The client was told of another revision than the server, which gave no session, agreed on."""
+        if self._agreed.get(_client(exchange)) is not None:
+            self._agreed.put(_client(exchange), version[:_LONGEST_VERSION])
+
     def agreed(self, exchange: Exchange) -> str | None:
         """The revision that initialize agreed on with this client (its Authorization and User-Agent) without a session."""
         return self._agreed.get(_client(exchange)) if len(self._agreed) else None

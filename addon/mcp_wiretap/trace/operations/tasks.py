@@ -70,6 +70,7 @@ class Task:
     auth: str
     origin: Exchange
     adopted: bool = False  # its creation is not in the trace
+    altered: bool = False  # what the client was told of it was changed at the proxy: the two know different things
     ttl_ms: Any = None
     poll_ms: Any = None
     tool: str | None = None
@@ -475,8 +476,44 @@ class Tasks(Tracker):
             task.answered.pop(forgotten, None)
             task.dropped_after.discard(forgotten)
 
+    def passed(self, exchange: Exchange, side: Exchange) -> None:
+        """The client goes by the id, the interval and the questions that it got, or by none: that says nothing of the server."""
+        request, answer = exchange.request, side.answer
+        if request is None or (request.method != "tools/call" and request.method not in METHODS):
+            return
+        view: TaskView | None = exchange.facts.get(TASK)
+        task = view.task if view is not None else None
+        body = _handle(answer) if request.method == "tools/call" else answer.result if answer is not None else None
+        if request.method == "tools/call":
+            given = body.get("taskId") if body is not None else None
+            if body is None and task is not None and self._unpolled.pop(task.origin.flow, None) is not None:
+                self.memory.held.free(task.origin, self.name)  # the client knows of no task
+            if isinstance(given, str) and (task is None or task.id != short_key(given)):
+                task = self._passed_as(short_key(given), task, exchange)
+        if task is None:
+            return
+        task.altered = True
+        if body is not None:
+            task.poll_ms = _kept(body.get("pollIntervalMs", body.get("pollInterval")))
+            for name, value in list(_object(body.get("inputRequests")).items())[:MOST_KEYS]:
+                task.asked.setdefault(short_key(name), digest(value))
+                task.answered.pop(short_key(name), None)
+
+    def _passed_as(self, task_id: str, task: Task | None, exchange: Exchange) -> Task:
+        """The task is known to the client by another id, or the proxy made it up."""
+        if task is None:
+            kind: Literal["extension", "core"] = "extension" if exchange.claim.modern else "core"
+            task = Task(task_id, kind, "server", exchange.flow, exchange.started, exchange.auth, exchange, adopted=True)
+            self._know(task)
+        else:
+            self._tasks[exchange.endpoint.url, task_id] = task
+            self.resized()
+        return task
+
     def _forgotten(self, view: TaskView, task: Task, message: Message) -> None:
         exchange = message.request.exchange if message.request is not None else message.exchange
+        if task.altered:
+            return
         if exchange.auth == task.auth and not view.expired and not task.cancel_acknowledged:
             view.early = True
 
@@ -509,6 +546,18 @@ def silence_ms(task: Task, now: float) -> float | None:
         return None  # the server tells it
     silence = (now - task.last_news) * 1000
     return silence if silence > LONG_SILENCE * task.poll_ms else None
+
+
+def _handle(answer: Message | None) -> dict[str, Any] | None:
+    """The task that an answer to tools/call begins; None where it begins none."""
+    if answer is None or answer.rpc.kind != "result":
+        return None
+    body = answer.result if answer.result.get("resultType") == "task" else answer.result.get("task")
+    return body if isinstance(body, dict) else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _made_at(message: Message) -> float:
