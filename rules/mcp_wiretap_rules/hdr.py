@@ -880,7 +880,11 @@ def response_content_type(exchange: Exchange) -> Iterator[Finding]:
             )
         return
     fields = exchange.response_fields
-    if request.method == "subscriptions/listen" and exchange.ended_by != "complete" and not (fields and fields.has("content-length")):
+    if (
+        request.method == "subscriptions/listen"
+        and exchange.ended_by != "complete"
+        and not (fields and fields.has("content-length"))
+    ):
         return  # SUB018
     if media != JSON:
         said = f"of type {say(value)}" if value is not None else "without Content-Type"

@@ -163,8 +163,6 @@ def certificate(folder: Path) -> Path:
         .sign(key, hashes.SHA256())
     )
     path = folder / "server.pem"
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     path.write_bytes(secret + made.public_bytes(serialization.Encoding.PEM))
     return path

@@ -56,8 +56,8 @@ def test_only_what_is_expected_is_found_against_the_server(
 ) -> None:
     expected = {rule for config in KNOWN[path.stem].configs for rule in expected_findings(config)}
     if path.stem in ROGUE_CLIENTS:
-        # These ask only for a part of what is wrong on purpose in the server. The showcase does not remember which states were used,
-        # so a client that sends one again has a tool act twice on one confirmation (MRT029): only a rogue shows that.
+        # These ask only for a part of what is wrong on purpose in the server. The showcase does not remember which states were
+        # used, so a client that sends one again has a tool act twice on one confirmation (MRT029): only a rogue shows that.
         shown = {"MRT029"} if path.stem == "client-states" else set()
         assert shown <= findings[path.stem]["server"] <= expected | shown
     else:

@@ -221,7 +221,9 @@ def test_the_interval_and_the_questions_of_a_task_are_those_that_the_client_got(
 
     assert ("client", "TSK020") in all_rules(told(Wire()))
     tasks.call(SLOW, task("of-the-server-0001", interval=60_000), passed=task("of-the-server-0001", interval=50))
-    second = poll(tasks, "of-the-server-0001", state("of-the-server-0001"), passed=state("of-the-server-0001", inputRequests=question))
+    second = poll(
+        tasks, "of-the-server-0001", state("of-the-server-0001"), passed=state("of-the-server-0001", inputRequests=question)
+    )
     assert ("client", "TSK020") not in all_rules(second)
     assert rules(tasks.call(update, result(), method="tasks/update", headers=headers)) == []
     untouched = Wire()
