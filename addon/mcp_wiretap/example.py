@@ -524,13 +524,8 @@ class _Reader:
         if exchange.leave_open:
             exchange.leave_open = False
             if self.body is not None:
-<<<<<<< HEAD
-                status, content_type, begun = self.body
-                if begun:
-=======
                 status, content_type, early = self.body
                 if early:
->>>>>>> w-safety
                     raise ScriptError(f"the exchange of line {exchange.line} is open and no stream: its body is not there yet")
                 self.body = None
                 self._head(exchange, exchange.status or status, [("Content-Type", content_type)] if content_type else [])
