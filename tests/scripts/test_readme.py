@@ -17,7 +17,7 @@ from mitmproxy.tools.web.master import WebMaster
 from harness import run
 from mcp_wiretap import cli, project
 from mcp_wiretap.proxy import commands as addon_commands
-from mcp_wiretap.proxy import options, replay_command
+from mcp_wiretap.proxy import options, probe_command, replay_command
 from mcp_wiretap.rule import find_rules
 from mcp_wiretap.stdio.wrapper import read_arguments
 
@@ -95,7 +95,7 @@ def test_the_project_file_is_one_that_is_accepted(tmp_path: Path) -> None:
 def test_the_table_lists_every_command_with_its_key() -> None:
     rows = dict(re.findall(r"^\| `(mcp\.[a-z.]+)[^`]*` \| (.*?) \|", README, re.MULTILINE))
     registered = set(
-        re.findall(r'command\("(mcp\.[a-z.]+)"', inspect.getsource(addon_commands) + inspect.getsource(replay_command))
+        re.findall(r'command\("(mcp\.[a-z.]+)"', "".join(map(inspect.getsource, (addon_commands, replay_command, probe_command))))
     )
     assert rows.keys() == registered
     for key, does, _, _ in addon_commands.KEYS:

@@ -28,7 +28,7 @@ class Views:
     def said(self, message: Any) -> bool:
         return False
 
-    event = ended = again = said
+    event = ended = again = responded = said
 
     @property
     def last(self) -> ToolView:
